@@ -1,0 +1,12 @@
+# Everything comes from the system; nothing is downloaded at configure time.
+find_package(nlohmann_json 3.10 REQUIRED)
+find_package(CURL 7.76 REQUIRED)
+find_package(OpenSSL 3.0 REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(tl-expected REQUIRED)
+find_package(Threads REQUIRED)
+if(CUBIST_BUILD_TOOLS)
+  find_package(CLI11 2.1 REQUIRED)
+endif()

@@ -1,0 +1,137 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+namespace cubist {
+namespace {
+
+/// Reads up to out.size() bytes; fewer only at the end of the file.
+Result<std::size_t> read_some_at(const UniqueFd& fd, std::uint64_t offset,
+                                 std::span<std::uint8_t> out, const std::string& path) {
+  std::size_t done = 0;
+  while (done < out.size()) {
+    const ssize_t got = ::pread(fd.get(), out.data() + done, out.size() - done,
+                                static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return tl::unexpected<Error>(errno_error("cannot read", path, errno));
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return done;
+}
+
+template <class Container>
+Result<Container> read_whole(const std::string& path, std::uint64_t max_bytes) {
+  CUBIST_ASSIGN_OR_RETURN(const UniqueFd fd, open_regular_file(path));
+  CUBIST_ASSIGN_OR_RETURN(const std::uint64_t size, file_size(fd, path));
+  if (size > max_bytes) {
+    return fail(StatusCode::kIntegrity, "'{}' has {} bytes; at most {} are accepted here", path,
+                size, max_bytes);
+  }
+  Container bytes;
+  bytes.resize(static_cast<std::size_t>(size));
+  CUBIST_RETURN_IF_ERROR(read_exactly_at(
+      fd, 0, {reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()}, path));
+  return bytes;
+}
+
+}  // namespace
+
+UniqueFd& UniqueFd::operator=(UniqueFd&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+UniqueFd::~UniqueFd() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Error errno_error(std::string_view what, const std::string& path, int error_number) {
+  const StatusCode code = error_number == ENOENT ? StatusCode::kNotFound : StatusCode::kIo;
+  return Error(code, fmt::format("{} '{}': {}", what, path,
+                                 std::generic_category().message(error_number)));
+}
+
+Result<UniqueFd> open_regular_file(const std::string& path) {
+  // O_NONBLOCK: opening a FIFO must not wait for a writer. It has no effect on regular files.
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.valid()) return tl::unexpected<Error>(errno_error("cannot open", path, errno));
+  struct stat info {};
+  if (::fstat(fd.get(), &info) != 0) {
+    return tl::unexpected<Error>(errno_error("cannot inspect", path, errno));
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return fail(StatusCode::kIo, "'{}' is not a regular file", path);
+  }
+  return fd;
+}
+
+Result<std::uint64_t> file_size(const UniqueFd& fd, const std::string& path) {
+  struct stat info {};
+  if (::fstat(fd.get(), &info) != 0) {
+    return tl::unexpected<Error>(errno_error("cannot inspect", path, errno));
+  }
+  return static_cast<std::uint64_t>(info.st_size);
+}
+
+Result<std::vector<std::uint8_t>> read_file(const std::string& path, std::uint64_t max_bytes) {
+  return read_whole<std::vector<std::uint8_t>>(path, max_bytes);
+}
+
+Result<std::string> read_text_file(const std::string& path, std::uint64_t max_bytes) {
+  return read_whole<std::string>(path, max_bytes);
+}
+
+Status read_exactly_at(const UniqueFd& fd, std::uint64_t offset, std::span<std::uint8_t> out,
+                       const std::string& path) {
+  CUBIST_ASSIGN_OR_RETURN(const std::size_t got, read_some_at(fd, offset, out, path));
+  if (got != out.size()) {
+    return fail(StatusCode::kIntegrity, "'{}' ends at byte {}; {} bytes from {} were expected",
+                path, offset + got, out.size(), offset);
+  }
+  return {};
+}
+
+Status write_all(const UniqueFd& fd, std::span<const std::uint8_t> bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd.get(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return tl::unexpected<Error>(errno_error("cannot write", path, errno));
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+Status write_file_atomically(const std::string& path, std::span<const std::uint8_t> bytes) {
+  std::string temporary = path + ".XXXXXX";
+  const UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (!fd.valid()) return tl::unexpected<Error>(errno_error("cannot create a file beside", path, errno));
+  const auto abandon = [&](Error error) {
+    ::unlink(temporary.c_str());
+    return tl::unexpected<Error>(std::move(error));
+  };
+  if (Status written = write_all(fd, bytes, temporary); !written) {
+    return abandon(std::move(written.error()));
+  }
+  ::fchmod(fd.get(), 0644);
+  if (::fsync(fd.get()) != 0) return abandon(errno_error("cannot sync", temporary, errno));
+  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+    return abandon(errno_error("cannot rename a finished file to", path, errno));
+  }
+  return {};
+}
+
+Status write_file_atomically(const std::string& path, std::string_view text) {
+  return write_file_atomically(
+      path, std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
+}
+
+}  // namespace cubist

@@ -1,0 +1,27 @@
+#include "command.h"
+
+#include <cstdio>
+
+#include <nlohmann/json.hpp>
+
+namespace cubist::tools {
+
+void add_common_options(CLI::App& command, CommonOptions& common) {
+  command.add_flag("--json", common.json, "Print one JSON document on standard output");
+  command.add_flag("-q,--quiet", common.quiet, "No progress display and no hints");
+}
+
+ExitCode report_error(const CommonOptions& common, const Error& error) {
+  const ExitCode exit_code = exit_code_for(error.code());
+  if (common.json) {
+    const nlohmann::json document = {{"error",
+                                      {{"code", to_string(error.code())},
+                                       {"exit_code", static_cast<int>(exit_code)},
+                                       {"message", error.message()}}}};
+    std::puts(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  }
+  std::fprintf(stderr, "cubist: error: %s\n", error.message().c_str());
+  return exit_code;
+}
+
+}  // namespace cubist::tools

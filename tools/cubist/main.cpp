@@ -1,0 +1,80 @@
+#include <cstdio>
+#include <exception>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include "command.h"
+#include "exit_code.h"
+
+namespace cubist::tools {
+namespace {
+
+constexpr const char* kFooter = R"(Exit codes:
+  0 ok                      5 network
+  1 internal fault          6 disk or permission
+  2 usage                   7 missing while offline
+  3 no kernel serves        8 manifest invalid
+  4 integrity or signature  9 driver or GPU         130 interrupted
+
+Every command takes --json. Docs: README.md, manifests/FORMAT.md, docs/.)";
+
+int run(int argc, char** argv) {
+  CLI::App app{"Precompiled GPU kernels for inference runtimes: fetch, verify, select, launch."};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "cubist " CUBIST_VERSION_STRING);
+  app.footer(kFooter);
+
+  CommonOptions common;
+  ExitCode exit_code = ExitCode::kOk;
+  [[maybe_unused]] const CommandContext context{app, common, exit_code};
+#ifdef CUBIST_HAVE_IMPORT
+  add_import_command(context);
+#endif
+#ifdef CUBIST_HAVE_INSPECT
+  add_inspect_command(context);
+#endif
+#ifdef CUBIST_HAVE_LIST
+  add_list_command(context);
+#endif
+#ifdef CUBIST_HAVE_MANIFEST
+  add_manifest_command(context);
+#endif
+#ifdef CUBIST_HAVE_FETCH
+  add_fetch_command(context);
+#endif
+#ifdef CUBIST_HAVE_VERIFY
+  add_verify_command(context);
+#endif
+#ifdef CUBIST_HAVE_SELECT
+  add_select_command(context);
+#endif
+#ifdef CUBIST_HAVE_LAUNCH
+  add_launch_command(context);
+#endif
+#ifdef CUBIST_HAVE_DOCTOR
+  add_doctor_command(context);
+#endif
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    // --help and --version arrive here too, with exit code 0.
+    return app.exit(error) == 0 ? static_cast<int>(ExitCode::kOk)
+                                : static_cast<int>(ExitCode::kUsage);
+  }
+  return static_cast<int>(exit_code);
+}
+
+}  // namespace
+}  // namespace cubist::tools
+
+int main(int argc, char** argv) {
+  try {
+    return cubist::tools::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "cubist: internal error: %s\n", error.what());
+    return static_cast<int>(cubist::tools::ExitCode::kInternal);
+  }
+}
