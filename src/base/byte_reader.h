@@ -10,6 +10,27 @@
 
 namespace cubist {
 
+/// N bytes of a format's fixed part, copied out. Fields are read by offsets that the compiler checks,
+/// so that only taking the record can fail.
+template <std::size_t N>
+class FixedRecord {
+ public:
+  explicit FixedRecord(const std::uint8_t* bytes) { std::memcpy(bytes_, bytes, N); }
+
+  /// The little-endian number at `Offset`.
+  template <class T, std::size_t Offset>
+  T get() const {
+    static_assert(std::is_unsigned_v<T> && std::endian::native == std::endian::little);
+    static_assert(Offset + sizeof(T) <= N);
+    T value;
+    std::memcpy(&value, bytes_ + Offset, sizeof(T));
+    return value;
+  }
+
+ private:
+  std::uint8_t bytes_[N];
+};
+
 /// Reads little-endian numbers and slices out of bytes from outside; every access is bounds-checked
 /// and a failed one is an empty optional. Holds no copy: the bytes must outlive it.
 class ByteReader {
@@ -25,6 +46,12 @@ class ByteReader {
     T value;
     std::memcpy(&value, bytes_.data() + offset, sizeof(T));
     return value;
+  }
+
+  template <std::size_t N>
+  std::optional<FixedRecord<N>> record(std::uint64_t offset) const {
+    if (offset > bytes_.size() || bytes_.size() - offset < N) return std::nullopt;
+    return FixedRecord<N>(bytes_.data() + offset);
   }
 
   std::optional<std::span<const std::uint8_t>> slice(std::uint64_t offset,

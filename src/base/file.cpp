@@ -18,8 +18,8 @@ Result<std::size_t> read_some_at(const UniqueFd& fd, std::uint64_t offset,
                                  std::span<std::uint8_t> out, const std::string& path) {
   std::size_t done = 0;
   while (done < out.size()) {
-    const ssize_t got = ::pread(fd.get(), out.data() + done, out.size() - done,
-                                static_cast<off_t>(offset + done));
+    const ssize_t got =
+        ::pread(fd.get(), out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return tl::unexpected<Error>(errno_error("cannot read", path, errno));
     if (got == 0) break;
@@ -38,8 +38,8 @@ Result<Container> read_whole(const std::string& path, std::uint64_t max_bytes) {
   }
   Container bytes;
   bytes.resize(static_cast<std::size_t>(size));
-  CUBIST_RETURN_IF_ERROR(read_exactly_at(
-      fd, 0, {reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()}, path));
+  CUBIST_RETURN_IF_ERROR(
+      read_exactly_at(fd, 0, {reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()}, path));
   return bytes;
 }
 
@@ -56,8 +56,8 @@ UniqueFd::~UniqueFd() {
 
 Error errno_error(std::string_view what, const std::string& path, int error_number) {
   const StatusCode code = error_number == ENOENT ? StatusCode::kNotFound : StatusCode::kIo;
-  return Error(code, fmt::format("{} '{}': {}", what, path,
-                                 std::generic_category().message(error_number)));
+  return Error(
+      code, fmt::format("{} '{}': {}", what, path, std::generic_category().message(error_number)));
 }
 
 Result<UniqueFd> open_regular_file(const std::string& path) {
@@ -113,7 +113,8 @@ Status write_all(const UniqueFd& fd, std::span<const std::uint8_t> bytes, const 
 Status write_file_atomically(const std::string& path, std::span<const std::uint8_t> bytes) {
   std::string temporary = path + ".XXXXXX";
   const UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (!fd.valid()) return tl::unexpected<Error>(errno_error("cannot create a file beside", path, errno));
+  if (!fd.valid())
+    return tl::unexpected<Error>(errno_error("cannot create a file beside", path, errno));
   const auto abandon = [&](Error error) {
     ::unlink(temporary.c_str());
     return tl::unexpected<Error>(std::move(error));

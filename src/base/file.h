@@ -30,7 +30,8 @@ class UniqueFd {
 /// "cannot open '/x/y': Permission denied" with code kIo (kNotFound for ENOENT).
 Error errno_error(std::string_view what, const std::string& path, int error_number);
 
-/// Opens a regular file for reading. Folders, devices, sockets and FIFOs are refused without blocking.
+/// Opens a regular file for reading. Folders, devices, sockets and FIFOs are refused without
+/// blocking.
 Result<UniqueFd> open_regular_file(const std::string& path);
 
 /// Size in bytes of an open file.

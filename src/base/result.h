@@ -47,11 +47,11 @@ template <class T>
 #define CUBIST_CONCAT(a, b) CUBIST_CONCAT_INNER(a, b)
 
 /// Leaves the enclosing function with the Error if `expression` (a Result or Status) failed.
-#define CUBIST_RETURN_IF_ERROR(expression)                                      \
-  do {                                                                         \
-    if (auto cubist_status_ = (expression); !cubist_status_) {                 \
-      return ::cubist::forward_error(cubist_status_);                          \
-    }                                                                          \
+#define CUBIST_RETURN_IF_ERROR(expression)                     \
+  do {                                                         \
+    if (auto cubist_status_ = (expression); !cubist_status_) { \
+      return ::cubist::forward_error(cubist_status_);          \
+    }                                                          \
   } while (false)
 
 /// CUBIST_ASSIGN_OR_RETURN(Manifest manifest, parse_manifest(text));

@@ -15,7 +15,8 @@ struct Sha256::State {
 
 Sha256::Sha256() : state_(std::make_unique<State>()) {
   // The only failures of these calls are memory and a broken OpenSSL installation.
-  if (state_->context == nullptr || EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) != 1) {
+  if (state_->context == nullptr ||
+      EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) != 1) {
     throw std::bad_alloc();
   }
 }
@@ -29,7 +30,8 @@ void Sha256::update(std::span<const std::uint8_t> bytes) {
 
 Sha256Digest Sha256::finish() {
   Sha256Digest digest;
-  if (EVP_DigestFinal_ex(state_->context, digest.bytes.data(), nullptr) != 1) throw std::bad_alloc();
+  if (EVP_DigestFinal_ex(state_->context, digest.bytes.data(), nullptr) != 1)
+    throw std::bad_alloc();
   return digest;
 }
 

@@ -18,9 +18,8 @@ struct ScaleArgument {
 /// One attention call, as the caller knows it. -1 in a field with "derived" means: work it out.
 ///
 /// q          [sum_seq_q, num_q_heads, head_dim_qk]
-/// paged kv   [num_pages, num_kv_heads, page_size, head_dim] (HND) or heads and tokens swapped (NHD)
-/// out        [sum_seq_q, num_q_heads, head_dim_vo]
-/// Lengths in tokens, strides in elements.
+/// paged kv   [num_pages, num_kv_heads, page_size, head_dim] (HND) or heads and tokens swapped
+/// (NHD) out        [sum_seq_q, num_q_heads, head_dim_vo] Lengths in tokens, strides in elements.
 struct AttentionProblem {
   Phase phase = Phase::kDecode;
   Dtype dtype_q = Dtype::kBf16;
@@ -40,8 +39,8 @@ struct AttentionProblem {
   std::int32_t max_pages_per_seq = -1;  ///< derived: ceil(max_kv_len / page_size)
   std::int64_t num_pages = -1;          ///< derived: batch * max_pages_per_seq
   KvLayout kv_layout = KvLayout::kHnd;
-  bool kv_combined = false;  ///< K and V are the two halves of one tensor
-  bool is_mla = false;       ///< one-copy KV: the V tensor is the K tensor
+  bool kv_combined = false;           ///< K and V are the two halves of one tensor
+  bool is_mla = false;                ///< one-copy KV: the V tensor is the K tensor
   std::int64_t q_stride_tokens = -1;  ///< derived: dense
   std::int64_t q_stride_heads = -1;
   std::int64_t kv_stride_batch = -1;
@@ -54,9 +53,9 @@ struct AttentionProblem {
   std::int32_t window_left = -1;  ///< tokens to the left of the query's own; -1 = no window
   std::int32_t chunk_size = 0;    ///< chunked attention, tokens; 0 = off
   bool causal = true;
-  bool custom_mask = false;       ///< refused by name: no published kernel is asked for it
-  bool packed_qkv = false;        ///< refused by name
-  bool varlen_q = false;          ///< decode: cumulative Q lengths are given
+  bool custom_mask = false;  ///< refused by name: no published kernel is asked for it
+  bool packed_qkv = false;   ///< refused by name
+  bool varlen_q = false;     ///< decode: cumulative Q lengths are given
   bool sinks = false;
   bool lse = false;
   std::int64_t lse_stride_tokens = -1;
@@ -72,7 +71,8 @@ struct AttentionProblem {
   bool enable_pdl = true;
   std::int64_t workspace_size = 268435456;                 ///< bytes
   std::array<std::int32_t, 4> sage_blocks = {0, 0, 0, 0};  ///< q, k, p, v; 0 = off
-  /// The cluster-occupancy answer to use for this problem; -1 = ask the device profile or the driver.
+  /// The cluster-occupancy answer to use for this problem; -1 = ask the device profile or the
+  /// driver.
   std::int32_t max_active_clusters = -1;
 };
 

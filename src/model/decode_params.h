@@ -7,8 +7,8 @@
 /// Compiled by nvcc for the kernels and by the host compiler for the launcher: plain C types only.
 /// Strides in elements, lengths in tokens.
 struct CubistDecodeParams {
-  const void* q;                       // [sum_seq_q, num_q_heads, head_dim]
-  const void* k;                       // paged, strides below; HND and NHD differ in strides alone
+  const void* q;  // [sum_seq_q, num_q_heads, head_dim]
+  const void* k;  // paged, strides below; HND and NHD differ in strides alone
   const void* v;
   void* o;                             // [sum_seq_q, num_q_heads, head_dim]
   const float* sinks;                  // [num_q_heads], natural-log units, or null
@@ -18,9 +18,9 @@ struct CubistDecodeParams {
   const std::int32_t* cum_seq_lens_q;  // [batch + 1], or null: every sequence has max_q_len tokens
   float* partial_o;                    // num_ctas_kv > 1: see kernels/decode/README.md
   float* partial_stats;
-  std::int32_t* counters;              // zero before the first launch; every launch leaves them zero
-  const float* bmm1_scale_log2;        // device scalar, already times log2(e); null: the value below
-  const float* bmm2_scale;             // device scalar; null: the value below
+  std::int32_t* counters;        // zero before the first launch; every launch leaves them zero
+  const float* bmm1_scale_log2;  // device scalar, already times log2(e); null: the value below
+  const float* bmm2_scale;       // device scalar; null: the value below
   std::int64_t q_stride_tokens;
   std::int64_t q_stride_heads;
   std::int64_t k_stride_pages;
@@ -31,8 +31,8 @@ struct CubistDecodeParams {
   std::int64_t v_stride_tokens;
   std::int64_t o_stride_tokens;
   std::int64_t o_stride_heads;
-  float scale_softmax_log2;            // q * k * sm scale, times log2(e)
-  float output_scale;                  // v * o scale
+  float scale_softmax_log2;  // q * k * sm scale, times log2(e)
+  float output_scale;        // v * o scale
   std::int32_t batch;
   std::int32_t max_q_len;
   std::int32_t num_q_heads;
@@ -40,11 +40,11 @@ struct CubistDecodeParams {
   std::int32_t num_heads_per_kv;
   std::int32_t page_size_log2;
   std::int32_t max_pages_per_seq;
-  std::int32_t window_left;            // tokens left of the query's own; -1 none
-  std::int32_t num_ctas_q;             // CTAs over query tokens
-  std::int32_t num_ctas_kv;            // CTAs one KV sequence is split over
+  std::int32_t window_left;  // tokens left of the query's own; -1 none
+  std::int32_t num_ctas_q;   // CTAs over query tokens
+  std::int32_t num_ctas_kv;  // CTAs one KV sequence is split over
   std::int32_t num_tokens_per_cta_q;
-  std::int32_t num_heads_per_cta;      // min(num_heads_per_kv, tile_q)
+  std::int32_t num_heads_per_cta;  // min(num_heads_per_kv, tile_q)
   std::int32_t reserved[2];
 };
 

@@ -8,7 +8,14 @@ namespace cubist {
 
 /// Element types, in the order of the published metadata's enum.
 enum class Dtype : std::uint8_t {
-  kFp16 = 0, kBf16 = 1, kFp32 = 2, kInt8 = 3, kInt32 = 4, kE4m3 = 5, kE5m2 = 6, kE2m1 = 7,
+  kFp16 = 0,
+  kBf16 = 1,
+  kFp32 = 2,
+  kInt8 = 3,
+  kInt32 = 4,
+  kE4m3 = 5,
+  kE5m2 = 6,
+  kE2m1 = 7,
   kUnknown = 8,
 };
 

@@ -21,17 +21,19 @@ std::string_view name_of(const std::array<std::string_view, N>& names, Enum valu
 }
 
 constexpr std::array<std::string_view, 3> kPhases = {"decode", "context", "ragged"};
-constexpr std::array<std::string_view, 4> kQkvLayouts = {"separate", "packed", "paged", "contiguous"};
+constexpr std::array<std::string_view, 4> kQkvLayouts = {"separate", "packed", "paged",
+                                                         "contiguous"};
 constexpr std::array<std::string_view, 2> kKvLayouts = {"HND", "NHD"};
-constexpr std::array<std::string_view, 4> kMasks = {"dense", "causal", "sliding_or_chunked", "custom"};
+constexpr std::array<std::string_view, 4> kMasks = {"dense", "causal", "sliding_or_chunked",
+                                                    "custom"};
 constexpr std::array<std::string_view, 5> kKernelTypes = {"context", "generation", "swaps", "keeps",
                                                           "spec_decoding"};
 constexpr std::array<std::string_view, 2> kSchedulers = {"static", "persistent"};
 constexpr std::array<std::string_view, 4> kModes = {"off", "gmem", "gmem_separate", "cga_smem"};
 constexpr std::array<std::string_view, 3> kSparse = {"none", "static", "dynamic"};
 constexpr std::array<std::string_view, 2> kFamilies = {"trtllm_gen_fmha", "cubist_decode"};
-constexpr std::array<std::string_view, 3> kRevisions = {"trtllm-gen-fmha-0.6.8",
-                                                        "trtllm-gen-fmha-0.6.13", "cubist-decode-1"};
+constexpr std::array<std::string_view, 3> kRevisions = {
+    "trtllm-gen-fmha-0.6.8", "trtllm-gen-fmha-0.6.13", "cubist-decode-1"};
 constexpr std::array<std::string_view, 4> kParamLayouts = {
     "trtllm-gen-fmha-1088", "trtllm-gen-fmha-1152", "trtllm-gen-fmha-1280", "cubist-decode-1"};
 
@@ -56,7 +58,9 @@ std::optional<QkvLayout> parse_qkv_layout(std::string_view text) {
 std::optional<KvLayout> parse_kv_layout(std::string_view text) {
   return find<KvLayout>(kKvLayouts, text);
 }
-std::optional<MaskType> parse_mask_type(std::string_view text) { return find<MaskType>(kMasks, text); }
+std::optional<MaskType> parse_mask_type(std::string_view text) {
+  return find<MaskType>(kMasks, text);
+}
 std::optional<KernelType> parse_kernel_type(std::string_view text) {
   return find<KernelType>(kKernelTypes, text);
 }
@@ -81,10 +85,14 @@ std::optional<ParamLayout> parse_param_layout(std::string_view text) {
 
 std::uint32_t param_layout_bytes(ParamLayout layout) {
   switch (layout) {
-    case ParamLayout::kTrtllmGenFmha1088: return 1088;
-    case ParamLayout::kTrtllmGenFmha1152: return 1152;
-    case ParamLayout::kTrtllmGenFmha1280: return 1280;
-    case ParamLayout::kCubistDecode1: return 256;
+    case ParamLayout::kTrtllmGenFmha1088:
+      return 1088;
+    case ParamLayout::kTrtllmGenFmha1152:
+      return 1152;
+    case ParamLayout::kTrtllmGenFmha1280:
+      return 1280;
+    case ParamLayout::kCubistDecode1:
+      return 256;
   }
   return 0;
 }

@@ -13,13 +13,19 @@ enum class QkvLayout : std::uint8_t { kSeparate = 0, kPacked = 1, kPagedKv = 2, 
 enum class KvLayout : std::uint8_t { kHnd = 0, kNhd = 1 };
 enum class MaskType : std::uint8_t { kDense = 0, kCausal = 1, kSlidingOrChunked = 2, kCustom = 3 };
 enum class KernelType : std::uint8_t {
-  kContext = 0, kGeneration = 1 /* only in requests */, kSwapsMmaAbGeneration = 2,
-  kKeepsMmaAbGeneration = 3, kSpecDecoding = 4 /* only in requests */,
+  kContext = 0,
+  kGeneration = 1 /* only in requests */,
+  kSwapsMmaAbGeneration = 2,
+  kKeepsMmaAbGeneration = 3,
+  kSpecDecoding = 4 /* only in requests */,
 };
 enum class TileScheduler : std::uint8_t { kStatic = 0, kPersistent = 1 };
 /// How a KV sequence is spread over CTAs and put together again.
 enum class MultiCtasKvMode : std::uint8_t {
-  kOff = 0, kGlobalMemory = 1, kSeparateReduction = 2, kClusterSharedMemory = 3,
+  kOff = 0,
+  kGlobalMemory = 1,
+  kSeparateReduction = 2,
+  kClusterSharedMemory = 3,
 };
 enum class SparseType : std::uint8_t { kNone = 0, kStaticTokens = 1, kDynamicTokens = 2 };
 
@@ -28,25 +34,30 @@ enum class KernelFamily : std::uint8_t { kTrtllmGenFmha = 0, kCubistDecode = 1 }
 
 /// Which published rules choose; named by a manifest's pack, so that a new one moves no old choice.
 enum class HeuristicRevision : std::uint8_t {
-  kTrtllmGenFmha_0_6_8 = 0, kTrtllmGenFmha_0_6_13 = 1, kCubistDecode_1 = 2,
+  kTrtllmGenFmha_0_6_8 = 0,
+  kTrtllmGenFmha_0_6_13 = 1,
+  kCubistDecode_1 = 2,
 };
 
 /// The layout of the kernel's parameter block.
 enum class ParamLayout : std::uint8_t {
-  kTrtllmGenFmha1088 = 0, kTrtllmGenFmha1152 = 1, kTrtllmGenFmha1280 = 2, kCubistDecode1 = 3,
+  kTrtllmGenFmha1088 = 0,
+  kTrtllmGenFmha1152 = 1,
+  kTrtllmGenFmha1280 = 2,
+  kCubistDecode1 = 3,
 };
 
 // Names used in JSON, on the command line and in messages; one spelling each.
 // parse_* return an empty optional for any other text.
-std::string_view to_string(Phase value);              // decode context ragged
-std::string_view to_string(QkvLayout value);          // separate packed paged contiguous
-std::string_view to_string(KvLayout value);           // HND NHD
-std::string_view to_string(MaskType value);           // dense causal sliding_or_chunked custom
-std::string_view to_string(KernelType value);         // context generation swaps keeps spec_decoding
-std::string_view to_string(TileScheduler value);      // static persistent
-std::string_view to_string(MultiCtasKvMode value);    // off gmem gmem_separate cga_smem
-std::string_view to_string(SparseType value);         // none static dynamic
-std::string_view to_string(KernelFamily value);       // trtllm_gen_fmha cubist_decode
+std::string_view to_string(Phase value);            // decode context ragged
+std::string_view to_string(QkvLayout value);        // separate packed paged contiguous
+std::string_view to_string(KvLayout value);         // HND NHD
+std::string_view to_string(MaskType value);         // dense causal sliding_or_chunked custom
+std::string_view to_string(KernelType value);       // context generation swaps keeps spec_decoding
+std::string_view to_string(TileScheduler value);    // static persistent
+std::string_view to_string(MultiCtasKvMode value);  // off gmem gmem_separate cga_smem
+std::string_view to_string(SparseType value);       // none static dynamic
+std::string_view to_string(KernelFamily value);     // trtllm_gen_fmha cubist_decode
 std::string_view to_string(HeuristicRevision value);  // trtllm-gen-fmha-0.6.8 ... cubist-decode-1
 std::string_view to_string(ParamLayout value);        // trtllm-gen-fmha-1088 ... cubist-decode-1
 

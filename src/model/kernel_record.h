@@ -54,8 +54,8 @@ struct KernelTraits {
 /// One artifact of a manifest. Its identity is sha256, never the name: the same name occurs with
 /// other bytes in other releases.
 struct KernelRecord {
-  std::string name;   ///< function name; also the file's stem unless `path` says otherwise
-  std::string path;   ///< file below the pack's sources; relative, "/"-separated, no ".." parts
+  std::string name;  ///< function name; also the file's stem unless `path` says otherwise
+  std::string path;  ///< file below the pack's sources; relative, "/"-separated, no ".." parts
   Sha256Digest sha256;
   std::uint64_t size_bytes = 0;
   KernelTraits traits;

@@ -20,7 +20,7 @@ struct ReductionPlan {
   bool needed = false;
   std::array<std::uint32_t, 3> grid = {0, 0, 0};
   std::uint32_t block = 0;
-  std::int32_t ctas_per_tile = 0;   ///< workers that share one tile's rows (k)
+  std::int32_t ctas_per_tile = 0;  ///< workers that share one tile's rows (k)
   std::int32_t num_head_ctas = 0;
   std::int32_t num_head_dim_ctas = 0;
   std::int32_t head_dim_per_cta = 0;
@@ -33,7 +33,8 @@ struct LsePlan {
   std::uint32_t block = 0;
 };
 
-/// Everything about a launch that selection decides. Plain data; `record` belongs to the kernel table.
+/// Everything about a launch that selection decides. Plain data; `record` belongs to the kernel
+/// table.
 struct LaunchPlan {
   const KernelRecord* record = nullptr;
   KernelFamily family = KernelFamily::kTrtllmGenFmha;
@@ -43,8 +44,8 @@ struct LaunchPlan {
   std::array<std::uint32_t, 3> grid = {1, 1, 1};
   std::array<std::uint32_t, 3> block = {1, 1, 1};
   std::array<std::uint32_t, 3> cluster = {1, 1, 1};
-  std::uint32_t smem = 0;                 ///< dynamic shared memory, bytes
-  std::uint32_t cluster_sched_policy = 0; ///< 0 default, 1 spread (CUclusterSchedulingPolicy)
+  std::uint32_t smem = 0;                  ///< dynamic shared memory, bytes
+  std::uint32_t cluster_sched_policy = 0;  ///< 0 default, 1 spread (CUclusterSchedulingPolicy)
   bool pdl = false;
 
   std::int32_t num_ctas_q = 1;
@@ -53,7 +54,8 @@ struct LaunchPlan {
   std::int32_t num_heads_per_cta = 1;
   std::int32_t reshape_factor_kv = 1;
 
-  /// Launch only if at least this many clusters of the plan's size fit at once; 0 = no precondition.
+  /// Launch only if at least this many clusters of the plan's size fit at once; 0 = no
+  /// precondition.
   std::int32_t min_active_clusters = 0;
 
   FallbackReason fallback = FallbackReason::kNone;
@@ -61,8 +63,8 @@ struct LaunchPlan {
   LsePlan lse;
 };
 
-/// Plans, best first: the launcher takes the first whose precondition holds. Never empty when made by
-/// selector::select; fixed size, so that selection allocates nothing.
+/// Plans, best first: the launcher takes the first whose precondition holds. Never empty when made
+/// by selector::select; fixed size, so that selection allocates nothing.
 struct Selection {
   static constexpr std::uint32_t kMaxPlans = 4;
   std::array<LaunchPlan, kMaxPlans> plans;

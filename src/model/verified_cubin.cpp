@@ -13,13 +13,16 @@ std::string_view describe(std::span<const std::uint8_t> bytes, std::uint64_t exp
   const std::string_view head(reinterpret_cast<const char*>(bytes.data()),
                               std::min<std::size_t>(bytes.size(), 512));
   if (head.starts_with("version https://git-lfs")) {
-    return "this is a Git LFS pointer, not the file it stands for (run 'git lfs pull' at the source)";
+    return "this is a Git LFS pointer, not the file it stands for (run 'git lfs pull' at the "
+           "source)";
   }
   const std::size_t first = head.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && head[first] == '<') {
     return "this looks like HTML or XML: a login page, proxy or error page in place of the file";
   }
-  if (!head.starts_with("\x7f" "ELF")) return "these bytes are no ELF file";
+  if (!head.starts_with("\x7f"
+                        "ELF"))
+    return "these bytes are no ELF file";
   if (bytes.size() < expected_size) return "the file is truncated";
   const auto tail = bytes.last(std::min<std::size_t>(bytes.size(), 512));
   if (std::all_of(tail.begin(), tail.end(), [](std::uint8_t b) { return b == 0; })) {

@@ -16,8 +16,8 @@ struct CommonOptions {
   bool quiet = false;  ///< no progress, no hints
 };
 
-/// Each cmd_*.cpp adds its subcommand with one such function. The callback runs the command and puts
-/// what the process shall end with into `exit_code`; it lets no exception out.
+/// Each cmd_*.cpp adds its subcommand with one such function. The callback runs the command and
+/// puts what the process shall end with into `exit_code`; it lets no exception out.
 struct CommandContext {
   CLI::App& app;
   CommonOptions& common;

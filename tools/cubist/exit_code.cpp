@@ -4,23 +4,34 @@ namespace cubist::tools {
 
 ExitCode exit_code_for(StatusCode code) {
   switch (code) {
-    case StatusCode::kOk: return ExitCode::kOk;
+    case StatusCode::kOk:
+      return ExitCode::kOk;
     case StatusCode::kInvalidArgument:
-    case StatusCode::kNotFound: return ExitCode::kUsage;
-    case StatusCode::kUnsupported: return ExitCode::kNoKernel;
-    case StatusCode::kManifestInvalid: return ExitCode::kManifest;
-    case StatusCode::kIntegrity: return ExitCode::kIntegrity;
-    case StatusCode::kNetwork: return ExitCode::kNetwork;
-    case StatusCode::kIo: return ExitCode::kDisk;
-    case StatusCode::kOffline: return ExitCode::kOffline;
+    case StatusCode::kNotFound:
+      return ExitCode::kUsage;
+    case StatusCode::kUnsupported:
+      return ExitCode::kNoKernel;
+    case StatusCode::kManifestInvalid:
+      return ExitCode::kManifest;
+    case StatusCode::kIntegrity:
+      return ExitCode::kIntegrity;
+    case StatusCode::kNetwork:
+      return ExitCode::kNetwork;
+    case StatusCode::kIo:
+      return ExitCode::kDisk;
+    case StatusCode::kOffline:
+      return ExitCode::kOffline;
     case StatusCode::kDriverUnavailable:
     case StatusCode::kDriverError:
     case StatusCode::kDeviceMismatch:
     case StatusCode::kCapture:
-    case StatusCode::kForked: return ExitCode::kDriver;
-    case StatusCode::kInterrupted: return ExitCode::kInterrupted;
+    case StatusCode::kForked:
+      return ExitCode::kDriver;
+    case StatusCode::kInterrupted:
+      return ExitCode::kInterrupted;
     case StatusCode::kOutOfMemory:
-    case StatusCode::kInternal: break;
+    case StatusCode::kInternal:
+      break;
   }
   return ExitCode::kInternal;
 }
