@@ -1,0 +1,35 @@
+#include <memory>
+#include <utility>
+
+#include "archive/zip.h"
+#include "base/file.h"
+
+namespace cubist {
+namespace {
+
+class FileAccess final : public RandomAccess {
+ public:
+  FileAccess(std::string path, UniqueFd fd, std::uint64_t size)
+      : path_(std::move(path)), fd_(std::move(fd)), size_(size) {}
+
+  const std::string& name() const override { return path_; }
+  std::uint64_t size() const override { return size_; }
+  Status read(std::uint64_t offset, std::span<std::uint8_t> out) override {
+    return read_exactly_at(fd_, offset, out, path_);
+  }
+
+ private:
+  std::string path_;
+  UniqueFd fd_;
+  std::uint64_t size_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<RandomAccess>> open_file_access(const std::string& path) {
+  CUBIST_ASSIGN_OR_RETURN(UniqueFd fd, open_regular_file(path));
+  CUBIST_ASSIGN_OR_RETURN(const std::uint64_t size, file_size(fd, path));
+  return std::make_shared<FileAccess>(path, std::move(fd), size);
+}
+
+}  // namespace cubist
