@@ -45,6 +45,9 @@ struct Manifest {
   std::string name;
   std::string description;
   std::vector<Pack> packs;
+  /// Of the file it was read from: relative locations of sources start there. Empty if it came from
+  /// text. Not part of the format.
+  std::string folder;
 
   bool operator==(const Manifest&) const = default;
 };

@@ -32,8 +32,8 @@ constexpr std::array<std::string_view, 2> kSchedulers = {"static", "persistent"}
 constexpr std::array<std::string_view, 4> kModes = {"off", "gmem", "gmem_separate", "cga_smem"};
 constexpr std::array<std::string_view, 3> kSparse = {"none", "static", "dynamic"};
 constexpr std::array<std::string_view, 2> kFamilies = {"trtllm_gen_fmha", "cubist_decode"};
-constexpr std::array<std::string_view, 3> kRevisions = {
-    "trtllm-gen-fmha-0.6.8", "trtllm-gen-fmha-0.6.13", "cubist-decode-1"};
+constexpr std::array<std::string_view, 4> kRevisions = {
+    "trtllm-gen-fmha-0.6.8", "trtllm-gen-fmha-0.6.13", "cubist-decode-1", "none"};
 constexpr std::array<std::string_view, 4> kParamLayouts = {
     "trtllm-gen-fmha-1088", "trtllm-gen-fmha-1152", "trtllm-gen-fmha-1280", "cubist-decode-1"};
 

@@ -37,6 +37,7 @@ enum class HeuristicRevision : std::uint8_t {
   kTrtllmGenFmha_0_6_8 = 0,
   kTrtllmGenFmha_0_6_13 = 1,
   kCubistDecode_1 = 2,
+  kNone = 3,  ///< no rules are known: artifacts to list, fetch and verify; selection refuses
 };
 
 /// The layout of the kernel's parameter block.
@@ -58,7 +59,7 @@ std::string_view to_string(TileScheduler value);    // static persistent
 std::string_view to_string(MultiCtasKvMode value);  // off gmem gmem_separate cga_smem
 std::string_view to_string(SparseType value);       // none static dynamic
 std::string_view to_string(KernelFamily value);     // trtllm_gen_fmha cubist_decode
-std::string_view to_string(HeuristicRevision value);  // trtllm-gen-fmha-0.6.8 ... cubist-decode-1
+std::string_view to_string(HeuristicRevision value);  // trtllm-gen-fmha-0.6.8 ... none
 std::string_view to_string(ParamLayout value);        // trtllm-gen-fmha-1088 ... cubist-decode-1
 
 std::optional<Phase> parse_phase(std::string_view text);

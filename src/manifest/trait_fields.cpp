@@ -1,0 +1,109 @@
+#include "manifest/trait_fields.h"
+
+#include <cstdlib>
+#include <type_traits>
+
+#include "manifest/words.h"
+
+namespace cubist {
+namespace {
+
+using T = KernelTraits;
+
+// Ranges are sanity bounds, an order of magnitude above anything published.
+constexpr std::array<TraitField, kNumTraitFields> kFields = {{
+    {"dtype_q", &T::dtype_q},
+    {"dtype_kv", BothKv{}},
+    {"dtype_k", &T::dtype_k},
+    {"dtype_v", &T::dtype_v},
+    {"dtype_o", &T::dtype_o},
+    {"head_dim_qk", &T::head_dim_qk, 1, 8192},
+    {"head_dim_vo", &T::head_dim_vo, 1, 8192},
+    {"head_dim_per_cta_v", &T::head_dim_per_cta_v, 1, 8192},
+    {"tile_q", &T::tile_q, 1, 4096},
+    {"tile_kv", &T::tile_kv, 1, 4096},
+    {"step_q", &T::step_q, 1, 4096},
+    {"step_kv", &T::step_kv, 1, 4096},
+    {"kernel_type", &T::kernel_type},
+    {"mask_type", &T::mask_type},
+    {"scheduler", &T::scheduler},
+    {"multi_ctas_kv_mode", &T::multi_ctas_kv_mode},
+    {"qkv_layout", &T::qkv_layout},
+    {"page_size", &T::page_size, 0, 65535},
+    {"dynamic_page", &T::dynamic_page},
+    {"sparse_type", &T::sparse_type},
+    {"threads", &T::threads, 1, 1024},
+    {"smem", &T::smem, 0, 1 << 20},
+    {"groups_heads_q", &T::groups_heads_q},
+    {"groups_tokens_heads_q", &T::groups_tokens_heads_q},
+    {"reuse_smem_k_for_v", &T::reuse_smem_k_for_v},
+    {"two_cta_mma", &T::two_cta_mma},
+    {"skip_softmax", &T::skip_softmax},
+    {"sage_block_q", &T::sage_block_q, 0, 255},
+    {"sage_block_k", &T::sage_block_k, 0, 255},
+    {"sage_block_p", &T::sage_block_p, 0, 255},
+    {"sage_block_v", &T::sage_block_v, 0, 255},
+}};
+
+constexpr std::size_t index_of(std::string_view key) {
+  for (std::size_t i = 0; i < kFields.size(); ++i) {
+    if (kFields[i].key == key) return i;
+  }
+  std::abort();  // a key misspelt in this room: not a constant expression, so it does not compile
+}
+
+constexpr std::uint32_t bit_of(std::string_view key) { return 1U << index_of(key); }
+
+constexpr std::uint32_t kKeyDtypeKv = bit_of("dtype_kv");
+constexpr std::uint32_t kKeyHeadDimVo = bit_of("head_dim_vo");
+constexpr std::uint32_t kKeyHeadDimPerCtaV = bit_of("head_dim_per_cta_v");
+constexpr std::uint32_t kKeyStepQ = bit_of("step_q");
+constexpr std::uint32_t kKeyStepKv = bit_of("step_kv");
+constexpr std::uint32_t kKeyGroupsHeadsQ = bit_of("groups_heads_q");
+constexpr std::array<std::string_view, 8> kRequired = {
+    "dtype_q", "dtype_o", "head_dim_qk", "tile_q", "tile_kv", "kernel_type", "threads", "smem"};
+
+}  // namespace
+
+const std::array<TraitField, kNumTraitFields>& trait_fields() { return kFields; }
+
+std::uint32_t trait_bit(std::string_view key) { return bit_of(key); }
+
+void apply_trait_defaults(KernelTraits& traits, std::uint32_t seen) {
+  if (!(seen & kKeyHeadDimVo)) traits.head_dim_vo = traits.head_dim_qk;
+  if (!(seen & kKeyHeadDimPerCtaV)) traits.head_dim_per_cta_v = traits.head_dim_vo;
+  if (!(seen & kKeyStepQ)) traits.step_q = traits.tile_q;
+  if (!(seen & kKeyStepKv)) traits.step_kv = traits.tile_kv;
+  if (!(seen & kKeyGroupsHeadsQ)) {
+    traits.groups_heads_q = traits.kernel_type != KernelType::kContext;
+  }
+}
+
+std::string_view missing_trait(std::uint32_t seen) {
+  for (const std::string_view key : kRequired) {
+    if (!(seen & bit_of(key))) return key;
+  }
+  if (seen & kKeyDtypeKv) return {};
+  const std::uint32_t k = bit_of("dtype_k");
+  const std::uint32_t v = bit_of("dtype_v");
+  if (!(seen & (k | v))) return "dtype_kv";
+  if (!(seen & k)) return "dtype_k";
+  return seen & v ? std::string_view() : std::string_view("dtype_v");
+}
+
+std::string allowed_words(const TraitField& field) {
+  return std::visit(
+      [](auto member) -> std::string {
+        using Member = decltype(member);
+        if constexpr (std::is_same_v<Member, BothKv>) {
+          return word_list<Dtype>();
+        } else {
+          using Value = std::remove_cvref_t<decltype(std::declval<KernelTraits>().*member)>;
+          if constexpr (std::is_enum_v<Value>) return word_list<Value>();
+          return {};
+        }
+      },
+      field.member);
+}
+
+}  // namespace cubist

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "model/kernel_record.h"
+
+namespace cubist {
+
+/// dtype_k and dtype_v at once.
+struct BothKv {};
+
+/// Where a trait lives. A number's range stands beside it in the table.
+using TraitMember =
+    std::variant<bool KernelTraits::*, std::uint8_t KernelTraits::*, std::uint16_t KernelTraits::*,
+                 std::uint32_t KernelTraits::*, Dtype KernelTraits::*, QkvLayout KernelTraits::*,
+                 MaskType KernelTraits::*, KernelType KernelTraits::*,
+                 TileScheduler KernelTraits::*, MultiCtasKvMode KernelTraits::*,
+                 SparseType KernelTraits::*, BothKv>;
+
+/// One key of a kernel's "traits" object, for the reader and the writer alike.
+struct TraitField {
+  std::string_view key;
+  TraitMember member;
+  std::uint32_t min = 0;  ///< numbers only, inclusive
+  std::uint32_t max = 0;
+};
+
+/// In the order the writer uses. The position is the field's bit in a set of keys.
+inline constexpr std::size_t kNumTraitFields = 31;
+const std::array<TraitField, kNumTraitFields>& trait_fields();
+
+/// Bit of a key; the key must exist.
+std::uint32_t trait_bit(std::string_view key);
+
+/// Fills what the set of keys `seen` leaves out: plain defaults are in KernelTraits already; these
+/// are the ones that follow another field (head_dim_vo = head_dim_qk, ...).
+void apply_trait_defaults(KernelTraits& traits, std::uint32_t seen);
+
+/// First key that is needed and not in `seen`; empty if none.
+std::string_view missing_trait(std::uint32_t seen);
+
+/// The words of the field's enum, "a, b or c"; empty if it has none.
+std::string allowed_words(const TraitField& field);
+
+}  // namespace cubist

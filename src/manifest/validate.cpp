@@ -1,0 +1,405 @@
+#include "manifest/validate.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "manifest/text.h"
+#include "manifest/words.h"
+
+namespace cubist {
+namespace {
+
+/// A kernel and its place, for messages and comparisons across packs.
+struct KernelRef {
+  std::uint64_t
+      key;  ///< of what is compared: makes sorting cheap; equal keys are looked at closely
+  const KernelRecord* record;
+  std::uint32_t pack;
+  std::uint32_t kernel;
+};
+
+// Pairs of records with one digest are compared with each other: keeps that from growing quadratic.
+// Published: 3.
+constexpr std::size_t kMaxRecordsPerDigest = 256;
+constexpr std::size_t kMaxPacks = 1024;
+
+std::string kernel_pointer(std::size_t pack, std::size_t kernel) {
+  return fmt::format("/packs/{}/kernels/{}", pack, kernel);
+}
+
+std::string kernel_pointer(const KernelRef& ref) { return kernel_pointer(ref.pack, ref.kernel); }
+
+template <class... Args>
+[[nodiscard]] tl::unexpected<Error> invalid(std::string_view pointer,
+                                            fmt::format_string<Args...> text, Args&&... args) {
+  return tl::unexpected<Error>(
+      Error(StatusCode::kManifestInvalid,
+            fmt::format("{}: {}", pointer, fmt::format(text, std::forward<Args>(args)...))));
+}
+
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '.' || c == '-' || c == '$' || c == '+';
+}
+
+/// Texts for people: any UTF-8 but nothing that steers a terminal.
+Status check_text(std::string_view text, std::size_t max_length, std::string_view pointer) {
+  if (text.size() > max_length) {
+    return invalid(pointer, "{} bytes; at most {} are allowed", text.size(), max_length);
+  }
+  if (const std::size_t at = find_control(text); at != std::string_view::npos) {
+    return invalid(pointer, "control character at byte {} of {}", at, shown(text));
+  }
+  return {};
+}
+
+/// A name: letters, digits and "_.-$+", starting with none of ".-+".
+Status check_name(std::string_view name, std::string_view pointer) {
+  if (name.empty()) return invalid(pointer, "a name must not be empty");
+  if (name.size() > kMaxNameLength) {
+    return invalid(pointer, "a name of {} bytes; at most {} are allowed", name.size(),
+                   kMaxNameLength);
+  }
+  const auto bad = std::find_if_not(name.begin(), name.end(), is_name_character);
+  if (bad != name.end() || name[0] == '.' || name[0] == '-' || name[0] == '+') {
+    return invalid(pointer,
+                   "{} is no name: letters, digits and _ . - $ + are allowed, the first must be a "
+                   "letter, a digit, _ or $",
+                   shown(name));
+  }
+  return {};
+}
+
+struct RevisionRule {
+  KernelFamily family;
+  HeuristicRevision revision;
+  ParamLayout param_layout;
+};
+
+// What was released together: rules that choose, and the block of parameters they fill.
+constexpr std::array<RevisionRule, 3> kRevisionRules = {{
+    {KernelFamily::kTrtllmGenFmha, HeuristicRevision::kTrtllmGenFmha_0_6_8,
+     ParamLayout::kTrtllmGenFmha1152},
+    {KernelFamily::kTrtllmGenFmha, HeuristicRevision::kTrtllmGenFmha_0_6_13,
+     ParamLayout::kTrtllmGenFmha1280},
+    {KernelFamily::kCubistDecode, HeuristicRevision::kCubistDecode_1, ParamLayout::kCubistDecode1},
+}};
+
+bool layout_of_family(KernelFamily family, ParamLayout layout) {
+  return (layout == ParamLayout::kCubistDecode1) == (family == KernelFamily::kCubistDecode);
+}
+
+Status check_revision(const Pack& pack, const std::string& pointer) {
+  if (!layout_of_family(pack.family, pack.param_layout)) {
+    return invalid(pointer + "/param_layout", "'{}' is no parameter layout of family '{}'",
+                   to_string(pack.param_layout), to_string(pack.family));
+  }
+  if (pack.revision == HeuristicRevision::kNone) return {};
+  for (const RevisionRule& rule : kRevisionRules) {
+    if (rule.revision != pack.revision) continue;
+    if (rule.family != pack.family) {
+      return invalid(pointer + "/revision", "'{}' is a revision of family '{}', not of '{}'",
+                     to_string(pack.revision), to_string(rule.family), to_string(pack.family));
+    }
+    if (rule.param_layout != pack.param_layout) {
+      return invalid(pointer + "/param_layout", "revision '{}' fills '{}', not '{}'",
+                     to_string(pack.revision), to_string(rule.param_layout),
+                     to_string(pack.param_layout));
+    }
+    return {};
+  }
+  return invalid(pointer + "/revision", "unknown revision; known are {}",
+                 word_list<HeuristicRevision>());
+}
+
+bool is_http_url(std::string_view location) {
+  return location.starts_with("https://") || location.starts_with("http://");
+}
+
+Status check_url(std::string_view url, const std::string& pointer) {
+  const std::string_view rest = url.substr(url.find("://") + 3);
+  const std::string_view host = rest.substr(0, rest.find_first_of("/?#"));
+  if (host.empty()) return invalid(pointer, "the URL {} names no host", shown(url));
+  if (host.find('@') != std::string_view::npos) {
+    return invalid(pointer, "a URL in a manifest must hold no user name or password; use ~/.netrc");
+  }
+  if (url.find(' ') != std::string_view::npos) {
+    return invalid(pointer, "the URL {} holds a space; write %20", shown(url));
+  }
+  return {};
+}
+
+/// "name==version", both in the characters that Python's packaging rules allow.
+bool is_requirement(std::string_view text) {
+  const std::size_t at = text.find("==");
+  if (at == std::string_view::npos || at == 0 || at + 2 == text.size()) return false;
+  const auto plain = [](std::string_view part, std::string_view extra) {
+    return std::all_of(part.begin(), part.end(), [&](char c) {
+      return (is_name_character(c) && c != '$') || extra.find(c) != std::string_view::npos;
+    });
+  };
+  return plain(text.substr(0, at), "") && plain(text.substr(at + 2), "!") && text[0] != '.' &&
+         text[0] != '-';
+}
+
+Status check_location(const Source& source, const std::string& pointer) {
+  const bool has_scheme = source.location.find("://") != std::string::npos;
+  switch (source.kind) {
+    case Source::Kind::kHttp:
+      if (!is_http_url(source.location)) {
+        return invalid(pointer, "{} is no http:// or https:// URL", shown(source.location));
+      }
+      return check_url(source.location, pointer);
+    case Source::Kind::kZip:
+      if (!has_scheme) return {};
+      if (!is_http_url(source.location)) {
+        return invalid(pointer, "{} is neither a file nor an http:// or https:// URL",
+                       shown(source.location));
+      }
+      return check_url(source.location, pointer);
+    case Source::Kind::kFolder:
+      if (has_scheme) return invalid(pointer, "{} is no folder", shown(source.location));
+      return {};
+    case Source::Kind::kPip:
+      if (!is_requirement(source.location)) {
+        return invalid(pointer, "{} is no requirement of the form name==version",
+                       shown(source.location));
+      }
+      return {};
+  }
+  return invalid(pointer, "unknown kind of source");
+}
+
+Status check_source(const Source& source, const std::string& pointer) {
+  const std::string location = pointer + "/location";
+  if (source.location.empty()) return invalid(location, "a source needs a location");
+  CUBIST_RETURN_IF_ERROR(check_text(source.location, kMaxLocationLength, location));
+  CUBIST_RETURN_IF_ERROR(check_location(source, location));
+  if (source.prefix.empty()) return {};
+  if (source.prefix.back() != '/') {
+    return invalid(pointer + "/prefix", "{} must end in '/'", shown(source.prefix));
+  }
+  const std::string_view folder(source.prefix.data(), source.prefix.size() - 1);
+  if (const std::string_view problem = path_problem(folder); !problem.empty()) {
+    return invalid(pointer + "/prefix", "{} {}", shown(source.prefix), problem);
+  }
+  return {};
+}
+
+template <class... Args>
+[[nodiscard]] tl::unexpected<Error> bad_trait(std::size_t pack, std::size_t kernel,
+                                              std::string_view key,
+                                              fmt::format_string<Args...> text, Args&&... args) {
+  return invalid(fmt::format("/packs/{}/kernels/{}/traits/{}", pack, kernel, key), text,
+                 std::forward<Args>(args)...);
+}
+
+bool is_requested_type(KernelType type) {
+  return type == KernelType::kGeneration || type == KernelType::kSpecDecoding;
+}
+
+Status check_traits(const KernelTraits& traits, std::size_t pack, std::size_t kernel) {
+  if (is_requested_type(traits.kernel_type)) {
+    return bad_trait(pack, kernel, "kernel_type",
+                     "'{}' occurs in requests only; a kernel is context, swaps or keeps",
+                     to_string(traits.kernel_type));
+  }
+  const std::array<std::pair<std::string_view, std::uint32_t>, 8> positive = {
+      {{"head_dim_qk", traits.head_dim_qk},
+       {"head_dim_vo", traits.head_dim_vo},
+       {"head_dim_per_cta_v", traits.head_dim_per_cta_v},
+       {"tile_q", traits.tile_q},
+       {"tile_kv", traits.tile_kv},
+       {"step_q", traits.step_q},
+       {"step_kv", traits.step_kv},
+       {"threads", traits.threads}}};
+  for (const auto& [key, value] : positive) {
+    if (value == 0) return bad_trait(pack, kernel, key, "must not be 0");
+  }
+  if (traits.threads > 1024)
+    return bad_trait(pack, kernel, "threads", "{}; a CTA has at most 1024", traits.threads);
+  if (traits.head_dim_vo % traits.head_dim_per_cta_v != 0) {
+    return bad_trait(pack, kernel, "head_dim_per_cta_v", "{} does not divide head_dim_vo {}",
+                     traits.head_dim_per_cta_v, traits.head_dim_vo);
+  }
+  const std::array<std::pair<std::string_view, Dtype>, 4> dtypes = {{{"dtype_q", traits.dtype_q},
+                                                                     {"dtype_k", traits.dtype_k},
+                                                                     {"dtype_v", traits.dtype_v},
+                                                                     {"dtype_o", traits.dtype_o}}};
+  for (const auto& [key, dtype] : dtypes) {
+    if (dtype == Dtype::kUnknown)
+      return bad_trait(pack, kernel, key, "the element type is unknown");
+  }
+  return {};
+}
+
+Status check_kernel(const KernelRecord& record, std::size_t pack, std::size_t kernel) {
+  // The pointer is put together only when something is wrong: opening a manifest is mostly this
+  // loop.
+  const auto at = [&](std::string_view key) {
+    return kernel_pointer(pack, kernel) + "/" + std::string(key);
+  };
+  if (Status ok = check_name(record.name, {}); !ok) return check_name(record.name, at("name"));
+  if (record.path.size() > kMaxPathLength) {
+    return invalid(at("path"), "{} bytes; at most {} are allowed", record.path.size(),
+                   kMaxPathLength);
+  }
+  if (const std::string_view problem = path_problem(record.path); !problem.empty()) {
+    return invalid(at("path"), "{} {}", shown(record.path), problem);
+  }
+  if (record.size_bytes == 0 || record.size_bytes > kMaxKernelBytes) {
+    return invalid(at("size"), "{} bytes; a kernel has 1 to {}", record.size_bytes,
+                   kMaxKernelBytes);
+  }
+  if (record.sha256 == Sha256Digest{}) {
+    return invalid(at("sha256"), "all zero: the digest was never filled in");
+  }
+  if (record.traits.arch.sm == 0) return invalid(at("arch"), "the architecture is missing");
+  return check_traits(record.traits, pack, kernel);
+}
+
+Status check_pack(const Pack& pack, std::size_t index) {
+  const std::string pointer = fmt::format("/packs/{}", index);
+  CUBIST_RETURN_IF_ERROR(check_name(pack.name, pointer + "/name"));
+  CUBIST_RETURN_IF_ERROR(check_text(pack.version, kMaxNameLength, pointer + "/version"));
+  CUBIST_RETURN_IF_ERROR(check_text(pack.license, kMaxNameLength, pointer + "/license"));
+  CUBIST_RETURN_IF_ERROR(check_revision(pack, pointer));
+  for (std::size_t i = 0; i < pack.sources.size(); ++i) {
+    CUBIST_RETURN_IF_ERROR(check_source(pack.sources[i], fmt::format("{}/sources/{}", pointer, i)));
+  }
+  for (std::size_t i = 0; i < pack.kernels.size(); ++i) {
+    CUBIST_RETURN_IF_ERROR(check_kernel(pack.kernels[i], index, i));
+  }
+  return {};
+}
+
+/// References to all kernels with equal ones side by side, those in the manifest's order.
+/// key_of gives a cheap key, compare(a, b) < 0, 0 or > 0 tells kernels of equal keys apart.
+template <class KeyOf, class Compare>
+std::vector<KernelRef> sorted_refs(const Manifest& manifest, KeyOf key_of, Compare compare) {
+  std::vector<KernelRef> refs;
+  for (std::uint32_t p = 0; p < manifest.packs.size(); ++p) {
+    const Pack& pack = manifest.packs[p];
+    refs.reserve(refs.size() + pack.kernels.size());
+    for (std::uint32_t k = 0; k < pack.kernels.size(); ++k) {
+      refs.push_back({key_of(pack.kernels[k]), &pack.kernels[k], p, k});
+    }
+  }
+  std::sort(refs.begin(), refs.end(), [&](const KernelRef& a, const KernelRef& b) {
+    if (a.key != b.key) return a.key < b.key;
+    if (const int order = compare(a, b); order != 0) return order < 0;
+    return std::pair(a.pack, a.kernel) < std::pair(b.pack, b.kernel);
+  });
+  return refs;
+}
+
+/// `same`: all references to one digest.
+Status check_one_digest(std::span<const KernelRef> same) {
+  if (same.size() > kMaxRecordsPerDigest) {
+    return invalid(kernel_pointer(same.back()), "one sha256 in {} records; at most {} are allowed",
+                   same.size(), kMaxRecordsPerDigest);
+  }
+  for (std::size_t later = 1; later < same.size(); ++later) {
+    const KernelRecord& b = *same[later].record;
+    for (std::size_t earlier = 0; earlier < later; ++earlier) {
+      const KernelRecord& a = *same[earlier].record;
+      if (a.size_bytes != b.size_bytes) {
+        return invalid(kernel_pointer(same[later]) + "/size",
+                       "{} bytes, but {} says {} for the same sha256", b.size_bytes,
+                       kernel_pointer(same[earlier]), a.size_bytes);
+      }
+      if (a.traits == b.traits) {
+        return invalid(kernel_pointer(same[later]), "the same sha256 and traits as {}",
+                       kernel_pointer(same[earlier]));
+      }
+    }
+  }
+  return {};
+}
+
+Status check_digests(const Manifest& manifest) {
+  const std::vector<KernelRef> refs = sorted_refs(
+      manifest, [](const KernelRecord& record) { return std::hash<Sha256Digest>()(record.sha256); },
+      [](const KernelRef& a, const KernelRef& b) {
+        return std::memcmp(a.record->sha256.bytes.data(), b.record->sha256.bytes.data(), 32);
+      });
+  for (std::size_t first = 0; first < refs.size();) {
+    std::size_t end = first + 1;
+    while (end < refs.size() && refs[end].record->sha256 == refs[first].record->sha256) ++end;
+    CUBIST_RETURN_IF_ERROR(check_one_digest(std::span(refs).subspan(first, end - first)));
+    first = end;
+  }
+  return {};
+}
+
+Status check_paths(const Manifest& manifest) {
+  const std::vector<KernelRef> refs = sorted_refs(
+      manifest, [](const KernelRecord& record) { return std::hash<std::string>()(record.path); },
+      [](const KernelRef& a, const KernelRef& b) {
+        if (a.pack != b.pack) return a.pack < b.pack ? -1 : 1;
+        return a.record->path.compare(b.record->path);
+      });
+  for (std::size_t i = 1; i < refs.size(); ++i) {
+    const KernelRef& a = refs[i - 1];
+    const KernelRef& b = refs[i];
+    if (a.pack != b.pack || a.record->path != b.record->path) continue;
+    if (a.record->sha256 == b.record->sha256) continue;
+    return invalid(kernel_pointer(b) + "/path", "{} is claimed by {} too, with another sha256",
+                   shown(b.record->path), kernel_pointer(a));
+  }
+  return {};
+}
+
+Status check_pack_names(const Manifest& manifest) {
+  for (std::size_t later = 1; later < manifest.packs.size(); ++later) {
+    for (std::size_t earlier = 0; earlier < later; ++earlier) {
+      if (manifest.packs[earlier].name != manifest.packs[later].name) continue;
+      return invalid(fmt::format("/packs/{}/name", later), "{} is the name of /packs/{} too",
+                     shown(manifest.packs[later].name), earlier);
+    }
+  }
+  return {};
+}
+
+Status check_manifest(const Manifest& manifest) {
+  CUBIST_RETURN_IF_ERROR(check_name(manifest.name, "/name"));
+  CUBIST_RETURN_IF_ERROR(check_text(manifest.description, kMaxDescriptionLength, "/description"));
+  if (manifest.packs.size() > kMaxPacks) {
+    return invalid("/packs", "{} packs; at most {} are allowed", manifest.packs.size(), kMaxPacks);
+  }
+  for (std::size_t i = 0; i < manifest.packs.size(); ++i) {
+    CUBIST_RETURN_IF_ERROR(check_pack(manifest.packs[i], i));
+  }
+  CUBIST_RETURN_IF_ERROR(check_pack_names(manifest));
+  CUBIST_RETURN_IF_ERROR(check_digests(manifest));
+  return check_paths(manifest);
+}
+
+}  // namespace
+
+std::string_view path_problem(std::string_view path) {
+  if (path.empty()) return "is empty";
+  if (path.front() == '/') return "is an absolute path; it must be relative";
+  if (find_control(path) != std::string_view::npos) return "holds a control character";
+  if (path.find('\\') != std::string_view::npos) return "holds a backslash; parts end in '/'";
+  while (true) {
+    const std::size_t slash = path.find('/');
+    const std::string_view part = path.substr(0, slash);
+    if (part.empty()) return "has an empty part";
+    if (part == "." || part == "..") return "holds a '.' or '..' part; it must stay in its folder";
+    if (slash == std::string_view::npos) return {};
+    path.remove_prefix(slash + 1);
+  }
+}
+
+Status validate_manifest(const Manifest& manifest, std::string_view file_name) {
+  Status status = check_manifest(manifest);
+  if (!status && !file_name.empty()) return forward_error(status, file_name);
+  return status;
+}
+
+}  // namespace cubist
