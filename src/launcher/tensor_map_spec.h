@@ -1,0 +1,44 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace cubist {
+
+/// CUtensorMapDataType values that are used here.
+enum class TensorMapType : std::uint32_t { kUint8 = 0, kFp16 = 6, kBf16 = 9, kPackedFp4 = 14 };
+
+/// CUtensorMapSwizzle.
+enum class TensorMapSwizzle : std::uint32_t { kNone = 0, k32B = 1, k64B = 2, k128B = 3 };
+
+/// The arguments of one cuTensorMapEncodeTiled call, before it is made: comparable, printable, and
+/// checked by our own rules first. Element strides are 1, no interleave, L2 promotion 128 B, out of
+/// bounds reads give zero.
+struct TensorMapSpec {
+  static constexpr std::uint32_t kMaxRank = 5;
+
+  std::string_view slot;  ///< "q", "k", "k_swa_pool", "v", "o", "k_sf", "v_sf"
+  std::uint64_t address = 0;
+  TensorMapType type = TensorMapType::kUint8;
+  std::uint32_t rank = 0;
+  std::array<std::uint64_t, kMaxRank> dims{};         ///< elements, fastest first
+  std::array<std::uint64_t, kMaxRank - 1> strides{};  ///< bytes, of dims 1..rank-1
+  std::array<std::uint32_t, kMaxRank> box{};          ///< elements
+  TensorMapSwizzle swizzle = TensorMapSwizzle::kNone;
+
+  bool operator==(const TensorMapSpec&) const = default;
+};
+
+/// Bytes of one element of the box in memory (two packed FP4 elements share one).
+std::uint32_t tensor_map_bits(TensorMapType type);
+
+/// The driver's rules for a tiled descriptor: a 16-byte aligned address, extents 1..2^32, strides
+/// that are multiples of 16 below 2^40, boxes of 1..256, an inner box row of a multiple of 16 bytes
+/// that fits the swizzle span. Source: CUDA driver API, cuTensorMapEncodeTiled. errors
+/// kInvalidArgument: names the tensor, the value and the rule
+Status check_tensor_map(const TensorMapSpec& spec);
+
+}  // namespace cubist
