@@ -1,0 +1,218 @@
+#include "registry/staged_file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <system_error>
+
+#include "base/hex.h"
+#include "base/log.h"
+
+namespace cubist {
+namespace {
+
+constexpr std::string_view kSuffix = ".part";
+// Where locks do not work, a file nobody wrote to for this long has no writer any more: far longer
+// than the largest artifact takes. Unit: seconds.
+constexpr std::time_t kStaleWithoutLockSeconds = 24 * 60 * 60;
+
+std::string unique_name() {
+  std::array<std::uint8_t, 12> random{};
+  // Only fails before the kernel's pool is ready; the name then still has pid and address in it.
+  [[maybe_unused]] const ssize_t got = ::getrandom(random.data(), random.size(), GRND_NONBLOCK);
+  return fmt::format("{}-{}{}", ::getpid(), to_hex(random), kSuffix);
+}
+
+/// True unless a sweeper took the file between its creation and its lock.
+bool lock_as_writer(int fd) {
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
+  struct stat info {};
+  return ::fstat(fd, &info) == 0 && info.st_nlink > 0;
+}
+
+/// Read and write where possible (NFS wants that for an exclusive lock); a sealed file is
+/// read-only.
+UniqueFd open_for_lock(const std::string& path) {
+  constexpr int kFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  UniqueFd fd(::open(path.c_str(), O_RDWR | kFlags));
+  if (!fd.valid() && errno == EACCES) fd = UniqueFd(::open(path.c_str(), O_RDONLY | kFlags));
+  return fd;
+}
+
+bool is_stale(int fd) {
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+  if (errno == EWOULDBLOCK) return false;
+  struct stat info {};
+  return ::fstat(fd, &info) == 0 && ::time(nullptr) - info.st_mtime > kStaleWithoutLockSeconds;
+}
+
+}  // namespace
+
+Error store_write_error(std::string_view what, const std::string& path, int error_number,
+                        std::uint64_t needed_bytes) {
+  const std::string reason = std::generic_category().message(error_number);
+  std::string advice;
+  if (error_number == ENOSPC || error_number == EDQUOT) {
+    struct statvfs space {};
+    const std::string folder = path.substr(0, path.rfind('/'));
+    if (needed_bytes != 0 && ::statvfs(folder.c_str(), &space) == 0) {
+      advice = fmt::format("{} bytes are needed, {} are free; ", needed_bytes,
+                           static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize);
+    }
+    advice += "make room there, or set CUBIST_STORE (or --store) to a folder on another disk";
+  } else {
+    advice = "set CUBIST_STORE (or --store) to a folder that can be written";
+  }
+  return Error(StatusCode::kIo, fmt::format("{} '{}': {}; {}", what, path, reason, advice));
+}
+
+Result<StagedFile> StagedFile::create(const std::string& folder) {
+  constexpr int kTries =
+      100;  // a name clash or a sweeper in the gap; neither happens twice in a row
+  std::string path;
+  for (int i = 0; i < kTries; ++i) {
+    path = folder + "/" + unique_name();
+    UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666));
+    if (!fd.valid()) {
+      if (errno == EEXIST) continue;
+      return tl::unexpected<Error>(store_write_error("cannot create", path, errno));
+    }
+    if (lock_as_writer(fd.get())) return StagedFile(std::move(path), std::move(fd));
+    ::unlink(path.c_str());
+  }
+  return fail(StatusCode::kIo, "cannot create a temporary file in '{}': {} names were taken",
+              folder, kTries);
+}
+
+StagedFile::StagedFile(StagedFile&& other) noexcept
+    : path_(std::exchange(other.path_, {})), fd_(std::move(other.fd_)) {}
+
+StagedFile& StagedFile::operator=(StagedFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+StagedFile::~StagedFile() {
+  // A failure here costs nothing but space until the next sweep.
+  if (!path_.empty()) ::unlink(path_.c_str());
+}
+
+Status StagedFile::write(std::span<const std::uint8_t> bytes) {
+  const std::uint64_t needed = bytes.size();
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd_.get(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      return tl::unexpected<Error>(store_write_error("cannot write", path_, errno, needed));
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+Status StagedFile::make_read_only() {
+  struct stat info {};
+  if (::fstat(fd_.get(), &info) != 0 || ::fchmod(fd_.get(), info.st_mode & 0444) != 0) {
+    return tl::unexpected<Error>(store_write_error("cannot set the mode of", path_, errno));
+  }
+  return {};
+}
+
+Status StagedFile::sync() {
+  if (::fsync(fd_.get()) != 0) {
+    return tl::unexpected<Error>(store_write_error("cannot sync", path_, errno));
+  }
+  return {};
+}
+
+Result<StagedFile::Published> StagedFile::publish_new(const std::string& target) {
+  // The raw call: musl and old glibc lack the wrapper.
+  if (::syscall(SYS_renameat2, AT_FDCWD, path_.c_str(), AT_FDCWD, target.c_str(),
+                RENAME_NOREPLACE) == 0) {
+    path_.clear();
+    return Published::kYes;
+  }
+  if (errno == EEXIST) return Published::kTargetExists;
+  if (errno != EINVAL && errno != ENOSYS) {
+    return tl::unexpected<Error>(
+        store_write_error("cannot rename a finished file to", target, errno));
+  }
+  // File systems without that flag (NFS among them) have hard links, which refuse a taken name too.
+  if (::link(path_.c_str(), target.c_str()) == 0) {
+    ::unlink(path_.c_str());
+    path_.clear();
+    return Published::kYes;
+  }
+  if (errno == EEXIST) return Published::kTargetExists;
+  CUBIST_RETURN_IF_ERROR(publish_over(target));
+  return Published::kYes;
+}
+
+Status StagedFile::publish_over(const std::string& target) {
+  if (::rename(path_.c_str(), target.c_str()) != 0) {
+    return tl::unexpected<Error>(
+        store_write_error("cannot rename a finished file to", target, errno));
+  }
+  path_.clear();
+  return {};
+}
+
+std::size_t sweep_stale_files(const std::string& folder) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(folder.c_str()), &::closedir);
+  if (listing == nullptr) return 0;
+  std::size_t removed = 0;
+  while (const dirent* entry = ::readdir(listing.get())) {
+    const std::string_view name(entry->d_name);
+    if (!name.ends_with(kSuffix)) continue;
+    const std::string path = folder + "/" + std::string(name);
+    const UniqueFd fd = open_for_lock(path);
+    if (!fd.valid() || !is_stale(fd.get())) continue;
+    if (::unlink(path.c_str()) == 0) ++removed;
+  }
+  if (removed != 0) log(LogLevel::kInfo, "removed {} unfinished files from '{}'", removed, folder);
+  return removed;
+}
+
+Status sync_folder(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid() && errno == EACCES) return {};  // a parent that may be passed but not read
+  if (!fd.valid()) return tl::unexpected<Error>(store_write_error("cannot open", path, errno));
+  // EINVAL and ENOTSUP: a file system that has no such notion.
+  if (::fsync(fd.get()) != 0 && errno != EINVAL && errno != ENOTSUP) {
+    return tl::unexpected<Error>(store_write_error("cannot sync", path, errno));
+  }
+  return {};
+}
+
+Status make_folders(const std::string& path) {
+  if (::mkdir(path.c_str(), 0777) == 0) return sync_folder(path.substr(0, path.rfind('/') + 1));
+  if (errno == EEXIST) {
+    struct stat info {};
+    if (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return {};
+    return tl::unexpected<Error>(store_write_error("cannot create the folder", path, ENOTDIR));
+  }
+  const std::size_t slash = path.rfind('/');
+  if (errno != ENOENT || slash == 0 || slash == std::string::npos) {
+    return tl::unexpected<Error>(store_write_error("cannot create the folder", path, errno));
+  }
+  CUBIST_RETURN_IF_ERROR(make_folders(path.substr(0, slash)));
+  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
+    return tl::unexpected<Error>(store_write_error("cannot create the folder", path, errno));
+  }
+  return sync_folder(path.substr(0, slash));
+}
+
+}  // namespace cubist

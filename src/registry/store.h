@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/kernel_record.h"
+#include "model/verified_cubin.h"
+#include "registry/staged_file.h"
+#include "registry/store_layout.h"
+
+namespace cubist {
+
+/// Verified bytes on disk, named by their digest (docs/design/fetch-store.md). Holds no state but
+/// the paths, so that many processes and threads may use one store at once; every call is safe from
+/// any thread. Making one touches nothing; folders appear with the first install.
+class Store {
+ public:
+  explicit Store(StoreOptions options) : options_(std::move(options)) {}
+  /// As store_options_from_environment() finds it.
+  static Result<Store> open(std::string_view root_override = {});
+
+  const std::string& root() const { return options_.root; }
+  /// root() and the read-only layers below it, in search order.
+  std::vector<std::string> layers() const;
+
+  /// The artifact's bytes, read once and hashed; nullopt if no layer has it. Writes nothing.
+  /// A broken entry is passed over if a later layer has a good one.
+  /// errors  kIntegrity: an entry is there but broken; names the file. kIo: it cannot be read
+  Result<std::optional<VerifiedCubin>> open_verified(const KernelRecord& record) const;
+
+  /// An entry with the record's size, judged by stat alone: its path, or nullopt if no layer has
+  /// one. errors  kIo: a layer cannot be looked into
+  Result<std::optional<std::string>> find(const KernelRecord& record) const;
+
+  /// Puts the bytes in the writable layer, durably; returns the entry's path. Where a valid entry
+  /// is there already nothing is written; a broken one is replaced by rename. Leaves nothing on
+  /// failure. errors  kIo: says what to do about it
+  Result<std::string> install(const VerifiedCubin& cubin) const;
+
+  /// A verified file on its way in: written, not yet durable and not yet visible.
+  struct Staged {
+    Sha256Digest sha256;
+    std::uint64_t size_bytes = 0;
+    StagedFile file;
+  };
+  /// The two halves of install(), for many at once: publish() syncs the whole group with few calls.
+  /// On failure the entries already published stay, the others vanish.
+  Result<Staged> stage(const VerifiedCubin& cubin) const;
+  Status publish(std::span<Staged> group) const;
+
+  /// Removes what dead writers left in tmp/; returns how many files.
+  std::size_t sweep() const;
+
+ private:
+  Status prepare_folders() const;
+
+  StoreOptions options_;
+};
+
+/// Hashes an entry as it lies on disk through one reused buffer.
+/// errors  kNotFound, kIo, kIntegrity (not a regular file, other size, other digest; says which)
+Status check_entry(const std::string& path, const Sha256Digest& sha256, std::uint64_t size_bytes,
+                   std::vector<std::uint8_t>& buffer);
+
+}  // namespace cubist

@@ -1,0 +1,87 @@
+#include "registry/store_layout.h"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace cubist {
+namespace {
+
+constexpr std::string_view kEntrySuffix = ".cubin";
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+std::string home_folder() {
+  if (std::string home = environment("HOME"); !home.empty()) return home;
+  passwd entry{};
+  passwd* found = nullptr;
+  char buffer[4096];
+  if (::getpwuid_r(::getuid(), &entry, buffer, sizeof(buffer), &found) != 0 || found == nullptr) {
+    return {};
+  }
+  return entry.pw_dir == nullptr ? std::string() : std::string(entry.pw_dir);
+}
+
+std::string absolute_folder(const std::string& path) {
+  std::error_code ignored;  // an unreadable current folder: keep the path as it was given
+  const auto absolute = std::filesystem::absolute(path, ignored);
+  std::string text = ignored ? path : absolute.lexically_normal().string();
+  while (text.size() > 1 && text.back() == '/') text.pop_back();
+  return text;
+}
+
+Result<std::string> root_folder(std::string_view root_override) {
+  if (!root_override.empty()) return absolute_folder(std::string(root_override));
+  if (const std::string set = environment("CUBIST_STORE"); !set.empty())
+    return absolute_folder(set);
+  // The XDG specification asks to ignore a relative path here.
+  if (const std::string xdg = environment("XDG_CACHE_HOME"); xdg.starts_with('/')) {
+    return absolute_folder(xdg + "/cubist");
+  }
+  if (const std::string home = home_folder(); !home.empty()) {
+    return absolute_folder(home + "/.cache/cubist");
+  }
+  return fail(StatusCode::kInvalidArgument,
+              "no place for the store: CUBIST_STORE, XDG_CACHE_HOME and HOME are not set and the "
+              "user has no home folder; set CUBIST_STORE or give --store");
+}
+
+}  // namespace
+
+Result<StoreOptions> store_options_from_environment(std::string_view root_override) {
+  StoreOptions options;
+  CUBIST_ASSIGN_OR_RETURN(options.root, root_folder(root_override));
+  const std::string bases = environment("CUBIST_STORE_BASE");
+  for (std::size_t begin = 0; begin < bases.size();) {
+    const std::size_t end = std::min(bases.find(':', begin), bases.size());
+    if (end > begin)
+      options.base_roots.push_back(absolute_folder(bases.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return options;
+}
+
+std::string entry_relative_path(const Sha256Digest& digest) {
+  const std::string hex = digest.hex();
+  return fmt::format("sha256/{}/{}{}", hex.substr(0, 2), hex, kEntrySuffix);
+}
+
+std::string entry_path(std::string_view root, const Sha256Digest& digest) {
+  return fmt::format("{}/{}", root, entry_relative_path(digest));
+}
+
+std::optional<Sha256Digest> parse_entry_name(std::string_view file_name) {
+  if (!file_name.ends_with(kEntrySuffix)) return std::nullopt;
+  const std::string_view digits = file_name.substr(0, file_name.size() - kEntrySuffix.size());
+  const auto digest = Sha256Digest::parse(digits);
+  // Upper-case digits would be a second name for the same entry.
+  if (!digest || digest->hex() != digits) return std::nullopt;
+  return digest;
+}
+
+}  // namespace cubist

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/sha256.h"
+
+namespace cubist {
+
+/// Where a store lies. Only `root` is ever written; the base layers are looked into after it, in
+/// order.
+struct StoreOptions {
+  std::string root;
+  std::vector<std::string> base_roots;
+};
+
+/// Root: `root_override`, else CUBIST_STORE, else $XDG_CACHE_HOME/cubist, else ~/.cache/cubist.
+/// Base layers: CUBIST_STORE_BASE, folders separated by ":".
+/// errors  kInvalidArgument: none of these is set and the user has no home folder
+Result<StoreOptions> store_options_from_environment(std::string_view root_override = {});
+
+/// <root>/sha256/ab/<64 hex digits>.cubin
+std::string entry_path(std::string_view root, const Sha256Digest& digest);
+/// The part of that below the root; also what a store offers when it is used as a source.
+std::string entry_relative_path(const Sha256Digest& digest);
+/// The digest an entry's file name stands for; empty if it is no entry's name.
+std::optional<Sha256Digest> parse_entry_name(std::string_view file_name);
+
+}  // namespace cubist
