@@ -15,7 +15,7 @@
 #include "support/fake_elf.h"
 #include "support/fake_state.h"
 
-namespace cubist::testing {
+namespace cubist::test {
 namespace {
 
 using namespace cubist::cuda;
@@ -472,4 +472,4 @@ void* fake_function(const std::string& name) {
   return nullptr;
 }
 
-}  // namespace cubist::testing
+}  // namespace cubist::test

@@ -1,7 +1,7 @@
 #include "support/fake_decode.h"
 
-namespace cubist::testing {
+namespace cubist::test {
 
 void run_fake_kernel(const FakeLaunch& /*launch*/) {}
 
-}  // namespace cubist::testing
+}  // namespace cubist::test

@@ -2,10 +2,10 @@
 
 #include "support/fake_libcuda.h"
 
-namespace cubist::testing {
+namespace cubist::test {
 
 /// Does on the CPU what a cubist_decode kernel of that name would do with these parameters; other
 /// functions do nothing.
 void run_fake_kernel(const FakeLaunch& launch);
 
-}  // namespace cubist::testing
+}  // namespace cubist::test

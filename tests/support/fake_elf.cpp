@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-namespace cubist::testing {
+namespace cubist::test {
 namespace {
 
 constexpr std::uint16_t kMachineCuda = 190;
@@ -42,4 +42,4 @@ bool fake_elf_has_function(const void* image, const std::string& name) {
   return false;
 }
 
-}  // namespace cubist::testing
+}  // namespace cubist::test

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-namespace cubist::testing {
+namespace cubist::test {
 
 /// What the stand-in reads from a cubin: the SM number in its ELF flags and whether a function
 /// symbol of that name exists. Trusts the image (the product checks it first, which is what is
@@ -12,4 +12,4 @@ namespace cubist::testing {
 std::optional<int> fake_elf_sm(const void* image);
 bool fake_elf_has_function(const void* image, const std::string& name);
 
-}  // namespace cubist::testing
+}  // namespace cubist::test

@@ -9,7 +9,7 @@
 
 #define FAKE_EXPORT extern "C" __attribute__((visibility("default")))
 
-namespace cubist::testing {
+namespace cubist::test {
 namespace {
 
 class Control final : public FakeCuda {
@@ -112,7 +112,7 @@ class Control final : public FakeCuda {
 };
 
 }  // namespace
-}  // namespace cubist::testing
+}  // namespace cubist::test
 
 FAKE_EXPORT cubist::cuda::CUresult cuDriverGetVersion(int* version) {
   const char* text = std::getenv("CUBIST_FAKE_CUDA_VERSION");
@@ -123,13 +123,13 @@ FAKE_EXPORT cubist::cuda::CUresult cuDriverGetVersion(int* version) {
 FAKE_EXPORT cubist::cuda::CUresult cuGetProcAddress_v2(
     const char* symbol, void** function, int /*version*/, std::uint64_t /*flags*/,
     cubist::cuda::CUdriverProcAddressQueryResult* result) {
-  *function = cubist::testing::fake_function(symbol);
+  *function = cubist::test::fake_function(symbol);
   *result = *function == nullptr ? cubist::cuda::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND
                                  : cubist::cuda::CU_GET_PROC_ADDRESS_SUCCESS;
   return *function == nullptr ? cubist::cuda::CUDA_ERROR_NOT_FOUND : cubist::cuda::CUDA_SUCCESS;
 }
 
-FAKE_EXPORT cubist::testing::FakeCuda* cubist_fake_cuda_control() {
-  static cubist::testing::Control control;
+FAKE_EXPORT cubist::test::FakeCuda* cubist_fake_cuda_control() {
+  static cubist::test::Control control;
   return &control;
 }

@@ -7,7 +7,7 @@
 
 #include "driver/cuda_abi.h"
 
-namespace cubist::testing {
+namespace cubist::test {
 
 /// One call the stand-in received, with what it answered.
 struct FakeCall {
@@ -101,4 +101,4 @@ const char* fake_libcuda_path();
 /// CUDA error codes the driver is known to answer, for tests that inject each.
 const std::vector<int>& all_cuda_errors();
 
-}  // namespace cubist::testing
+}  // namespace cubist::test

@@ -5,7 +5,7 @@
 
 #include "support/fake_libcuda.h"
 
-namespace cubist::testing {
+namespace cubist::test {
 
 const char* fake_libcuda_path() { return CUBIST_FAKE_LIBCUDA; }
 
@@ -33,4 +33,4 @@ const std::vector<int>& all_cuda_errors() {
   return codes;
 }
 
-}  // namespace cubist::testing
+}  // namespace cubist::test

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <sstream>
 
-namespace cubist::testing {
+namespace cubist::test {
 namespace {
 
 std::string environment(const char* name) {
@@ -106,4 +106,4 @@ cuda::CUresult fake_enter(const char* name) {
   return result;
 }
 
-}  // namespace cubist::testing
+}  // namespace cubist::test

@@ -10,7 +10,7 @@
 
 #include "support/fake_libcuda.h"
 
-namespace cubist::testing {
+namespace cubist::test {
 
 // The stand-in's driver objects. A CUcontext, CUmodule, ... handed out is the address of one of
 // these.
@@ -80,4 +80,4 @@ cuda::CUresult fake_enter(const char* name);
 /// The driver's functions of symbols.def by name; null for an unknown or hidden one.
 void* fake_function(const std::string& name);
 
-}  // namespace cubist::testing
+}  // namespace cubist::test

@@ -5,13 +5,13 @@
 
 using namespace cubist;
 using Catch::Matchers::Contains;
-using cubist::testing::fake_cuda;
+using cubist::test::fake_cuda;
 
 namespace {
 
 std::shared_ptr<driver::Driver> open_fake() {
   fake_cuda().reset();
-  return *driver::Driver::open({cubist::testing::fake_libcuda_path()});
+  return *driver::Driver::open({cubist::test::fake_libcuda_path()});
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ TEST_CASE("a query makes no context and loads nothing") {
   REQUIRE(driver::query_devices(*driver).has_value());
   CHECK(fake_cuda().count("cuDevicePrimaryCtxRetain") == 0);
   CHECK(fake_cuda().count("cuInit") == 1);
-  CHECK(fake_cuda().leaks() == cubist::testing::FakeLeaks{});
+  CHECK(fake_cuda().leaks() == cubist::test::FakeLeaks{});
 }
 
 TEST_CASE("an ordinal that does not exist is refused with the count") {

@@ -9,7 +9,7 @@ using Catch::Matchers::Contains;
 namespace {
 
 const driver::DriverTable& table() {
-  static const auto loaded = driver::load_driver_table({cubist::testing::fake_libcuda_path()});
+  static const auto loaded = driver::load_driver_table({cubist::test::fake_libcuda_path()});
   return *loaded;
 }
 
@@ -55,7 +55,7 @@ TEST_CASE("CUDA errors fall into our groups") {
 }
 
 TEST_CASE("every CUDA error becomes a failure with a message") {
-  for (const int result : cubist::testing::all_cuda_errors()) {
+  for (const int result : cubist::test::all_cuda_errors()) {
     const Status status = check(result, "cuLaunchKernelEx");
     REQUIRE_FALSE(status.has_value());
     CHECK(status.error().code() != StatusCode::kOk);

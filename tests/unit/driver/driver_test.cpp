@@ -1,36 +1,29 @@
 #include "driver/driver.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <functional>
 #include <thread>
 #include <vector>
 
 #include "support/catch.h"
+#include "support/child.h"
 #include "support/fake_libcuda.h"
 
 using namespace cubist;
 using Catch::Matchers::Contains;
-using cubist::testing::fake_cuda;
+using cubist::test::fake_cuda;
+using cubist::test::in_child;
 
 namespace {
 
 std::shared_ptr<driver::Driver> open_fake() {
   fake_cuda().reset();
-  auto opened = driver::Driver::open({cubist::testing::fake_libcuda_path()});
+  auto opened = driver::Driver::open({cubist::test::fake_libcuda_path()});
   REQUIRE(opened.has_value());
   return *opened;
 }
 
-/// Exit status of `body` run in a forked child.
-int in_child(const std::function<int()>& body) {
-  const pid_t child = fork();
-  if (child == 0) _exit(body());
-  int status = 0;
-  REQUIRE(waitpid(child, &status, 0) == child);
-  REQUIRE(WIFEXITED(status));
-  return WEXITSTATUS(status);
+/// The code of a failure, as text; "ok" without one. For a child process to report.
+std::string code_of(const Status& status) {
+  return status ? "ok" : std::string(to_string(status.error().code()));
 }
 
 }  // namespace
@@ -72,24 +65,20 @@ TEST_CASE("a machine without a device is told so") {
 TEST_CASE("a forked child of an initialised process gets its own error") {
   const auto driver = open_fake();
   REQUIRE(driver->init().has_value());
-  CHECK(in_child([&] {
-          const Status status = driver->init();
-          return status ? 0 : static_cast<int>(status.error().code());
-        }) == static_cast<int>(StatusCode::kForked));
+  CHECK(in_child([&] { return code_of(driver->init()); }) == "forked");
   CHECK(driver->init().has_value());
 }
 
 TEST_CASE("a child forked before any cuInit initialises for itself") {
   const auto driver = open_fake();
-  CHECK(in_child([&] { return driver->init().has_value() ? 0 : 1; }) == 0);
+  CHECK(in_child([&] { return code_of(driver->init()); }) == "ok");
 }
 
 TEST_CASE("a cuInit by another library before the fork is recognised in the child") {
   const auto other_library = open_fake();
   REQUIRE(other_library->init().has_value());
   CHECK(in_child([] {
-          const auto ours = driver::Driver::open({cubist::testing::fake_libcuda_path()});
-          const Status status = (*ours)->init();
-          return status ? 0 : static_cast<int>(status.error().code());
-        }) == static_cast<int>(StatusCode::kForked));
+          const auto ours = driver::Driver::open({cubist::test::fake_libcuda_path()});
+          return code_of((*ours)->init());
+        }) == "forked");
 }
