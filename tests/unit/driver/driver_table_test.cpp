@@ -36,16 +36,16 @@ TEST_CASE("the second name serves where the first does not load") {
 }
 
 TEST_CASE("by default libcuda.so.1 is tried before libcuda.so") {
-  const Environment env({{"CUBIST_LIBCUDA", std::nullopt}});
+  const Environment env(Environment::Values{{"CUBIST_LIBCUDA", std::nullopt}});
   CHECK(driver::libcuda_names() == std::vector<std::string>{"libcuda.so.1", "libcuda.so"});
 }
 
 TEST_CASE("CUBIST_LIBCUDA replaces the names, unless it is empty") {
   {
-    const Environment env({{"CUBIST_LIBCUDA", "/opt/libcuda.so.1"}});
+    const Environment env(Environment::Values{{"CUBIST_LIBCUDA", "/opt/libcuda.so.1"}});
     CHECK(driver::libcuda_names() == std::vector<std::string>{"/opt/libcuda.so.1"});
   }
-  const Environment env({{"CUBIST_LIBCUDA", ""}});
+  const Environment env(Environment::Values{{"CUBIST_LIBCUDA", ""}});
   CHECK(driver::libcuda_names().size() == 2);
 }
 
@@ -65,14 +65,14 @@ TEST_CASE("a library that is no CUDA driver is refused by name") {
 }
 
 TEST_CASE("a driver older than CUDA 12.0 is refused with both versions") {
-  const Environment env({{"CUBIST_FAKE_CUDA_VERSION", "11080"}});
+  const Environment env(Environment::Values{{"CUBIST_FAKE_CUDA_VERSION", "11080"}});
   const std::string message = failure_message({fake_libcuda_path()});
   CHECK_THAT(message, Contains("supports CUDA 11.8"));
   CHECK_THAT(message, Contains("12.0 or later is needed"));
 }
 
 TEST_CASE("a driver without a required function is refused with the function's name") {
-  const Environment env({{"CUBIST_FAKE_CUDA_HIDE", "cuLaunchKernelEx"}});
+  const Environment env(Environment::Values{{"CUBIST_FAKE_CUDA_HIDE", "cuLaunchKernelEx"}});
   CHECK_THAT(failure_message({fake_libcuda_path()}), Contains("no function cuLaunchKernelEx"));
 }
 
