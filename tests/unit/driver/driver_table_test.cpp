@@ -77,8 +77,8 @@ TEST_CASE("a driver without a required function is refused with the function's n
 }
 
 TEST_CASE("an optional function may be missing and is null then") {
-  const Environment env(
-      {{"CUBIST_FAKE_CUDA_HIDE", "cuThreadExchangeStreamCaptureMode,cuEventCreate"}});
+  const Environment env(Environment::Values{
+      {"CUBIST_FAKE_CUDA_HIDE", "cuThreadExchangeStreamCaptureMode,cuEventCreate"}});
   const auto table = driver::load_driver_table({fake_libcuda_path()});
   REQUIRE(table.has_value());
   CHECK(table->cuThreadExchangeStreamCaptureMode == nullptr);
