@@ -36,8 +36,8 @@ constexpr std::array<std::string_view, 6> kKernelKeys = {"name", "path", "sha256
                                                          "size", "arch", "traits"};
 constexpr std::array<std::string_view, 4> kSourceTypes = {"http", "folder", "zip", "pip"};
 
-const std::uint32_t kDtypeKvBit = trait_bit("dtype_kv");
-const std::uint32_t kDtypeKOrVBits = trait_bit("dtype_k") | trait_bit("dtype_v");
+const TraitSet kDtypeKvBit = trait_bit("dtype_kv");
+const TraitSet kDtypeKOrVBits = trait_bit("dtype_k") | trait_bit("dtype_v");
 
 /// What a level of the document is waiting for.
 enum class Place { kDocument, kRoot, kPacks, kPack, kSources, kSource, kKernels, kKernel, kTraits };
@@ -71,7 +71,7 @@ std::string_view type_name(Scalar::Type type) {
 
 /// The keys of one object: which there are, which were seen, which is being read.
 struct ObjectState {
-  std::uint32_t seen = 0;
+  std::uint64_t seen = 0;
   std::size_t field = 0;
 };
 
@@ -152,8 +152,9 @@ class ManifestReader {
 };
 
 bool ManifestReader::reject_at(std::string_view pointer, std::string_view message) {
-  error_ = Error(StatusCode::kManifestInvalid,
-                 fmt::format("{}: {}: {}", file_name_, pointer.empty() ? "(document)" : pointer, message));
+  error_ = Error(
+      StatusCode::kManifestInvalid,
+      fmt::format("{}: {}: {}", file_name_, pointer.empty() ? "(document)" : pointer, message));
   return false;
 }
 
@@ -225,7 +226,7 @@ bool ManifestReader::reject_type(std::string_view found) {
 }
 
 bool ManifestReader::enter_key(ObjectState& state, std::size_t field, std::string_view name) {
-  const std::uint32_t bit = 1U << field;
+  const std::uint64_t bit = std::uint64_t{1} << field;
   if (state.seen & bit) {
     return reject_at(pointer(false) + "/" + std::string(name), "the key occurs twice");
   }

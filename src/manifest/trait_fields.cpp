@@ -39,6 +39,13 @@ constexpr std::array<TraitField, kNumTraitFields> kFields = {{
     {"reuse_smem_k_for_v", &T::reuse_smem_k_for_v},
     {"two_cta_mma", &T::two_cta_mma},
     {"skip_softmax", &T::skip_softmax},
+    {"max_q_heads_per_cta", &T::max_q_heads_per_cta, 0, 4096},
+    {"fp16_softmax", &T::fp16_softmax},
+    {"spcompress", &T::spcompress},
+    {"k_only_transform", &T::k_only_transform},
+    {"separate_transformed_kv", &T::separate_transformed_kv},
+    {"fuses_inv_rope_fp8_quant", &T::fuses_inv_rope_fp8_quant},
+    {"ue8m0_scale_o", &T::ue8m0_scale_o},
     {"sage_block_q", &T::sage_block_q, 0, 255},
     {"sage_block_k", &T::sage_block_k, 0, 255},
     {"sage_block_p", &T::sage_block_p, 0, 255},
@@ -52,14 +59,14 @@ constexpr std::size_t index_of(std::string_view key) {
   std::abort();  // a key misspelt in this room: not a constant expression, so it does not compile
 }
 
-constexpr std::uint32_t bit_of(std::string_view key) { return 1U << index_of(key); }
+constexpr TraitSet bit_of(std::string_view key) { return TraitSet{1} << index_of(key); }
 
-constexpr std::uint32_t kKeyDtypeKv = bit_of("dtype_kv");
-constexpr std::uint32_t kKeyHeadDimVo = bit_of("head_dim_vo");
-constexpr std::uint32_t kKeyHeadDimPerCtaV = bit_of("head_dim_per_cta_v");
-constexpr std::uint32_t kKeyStepQ = bit_of("step_q");
-constexpr std::uint32_t kKeyStepKv = bit_of("step_kv");
-constexpr std::uint32_t kKeyGroupsHeadsQ = bit_of("groups_heads_q");
+constexpr TraitSet kKeyDtypeKv = bit_of("dtype_kv");
+constexpr TraitSet kKeyHeadDimVo = bit_of("head_dim_vo");
+constexpr TraitSet kKeyHeadDimPerCtaV = bit_of("head_dim_per_cta_v");
+constexpr TraitSet kKeyStepQ = bit_of("step_q");
+constexpr TraitSet kKeyStepKv = bit_of("step_kv");
+constexpr TraitSet kKeyGroupsHeadsQ = bit_of("groups_heads_q");
 constexpr std::array<std::string_view, 8> kRequired = {
     "dtype_q", "dtype_o", "head_dim_qk", "tile_q", "tile_kv", "kernel_type", "threads", "smem"};
 
@@ -67,9 +74,9 @@ constexpr std::array<std::string_view, 8> kRequired = {
 
 const std::array<TraitField, kNumTraitFields>& trait_fields() { return kFields; }
 
-std::uint32_t trait_bit(std::string_view key) { return bit_of(key); }
+TraitSet trait_bit(std::string_view key) { return bit_of(key); }
 
-void apply_trait_defaults(KernelTraits& traits, std::uint32_t seen) {
+void apply_trait_defaults(KernelTraits& traits, TraitSet seen) {
   if (!(seen & kKeyHeadDimVo)) traits.head_dim_vo = traits.head_dim_qk;
   if (!(seen & kKeyHeadDimPerCtaV)) traits.head_dim_per_cta_v = traits.head_dim_vo;
   if (!(seen & kKeyStepQ)) traits.step_q = traits.tile_q;
@@ -79,13 +86,13 @@ void apply_trait_defaults(KernelTraits& traits, std::uint32_t seen) {
   }
 }
 
-std::string_view missing_trait(std::uint32_t seen) {
+std::string_view missing_trait(TraitSet seen) {
   for (const std::string_view key : kRequired) {
     if (!(seen & bit_of(key))) return key;
   }
   if (seen & kKeyDtypeKv) return {};
-  const std::uint32_t k = bit_of("dtype_k");
-  const std::uint32_t v = bit_of("dtype_v");
+  const TraitSet k = bit_of("dtype_k");
+  const TraitSet v = bit_of("dtype_v");
   if (!(seen & (k | v))) return "dtype_kv";
   if (!(seen & k)) return "dtype_k";
   return seen & v ? std::string_view() : std::string_view("dtype_v");

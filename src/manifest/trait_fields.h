@@ -29,19 +29,22 @@ struct TraitField {
   std::uint32_t max = 0;
 };
 
-/// In the order the writer uses. The position is the field's bit in a set of keys.
-inline constexpr std::size_t kNumTraitFields = 31;
+/// A set of keys: bit i stands for field i.
+using TraitSet = std::uint64_t;
+
+/// In the order the writer uses.
+inline constexpr std::size_t kNumTraitFields = 38;
 const std::array<TraitField, kNumTraitFields>& trait_fields();
 
 /// Bit of a key; the key must exist.
-std::uint32_t trait_bit(std::string_view key);
+TraitSet trait_bit(std::string_view key);
 
 /// Fills what the set of keys `seen` leaves out: plain defaults are in KernelTraits already; these
 /// are the ones that follow another field (head_dim_vo = head_dim_qk, ...).
-void apply_trait_defaults(KernelTraits& traits, std::uint32_t seen);
+void apply_trait_defaults(KernelTraits& traits, TraitSet seen);
 
 /// First key that is needed and not in `seen`; empty if none.
-std::string_view missing_trait(std::uint32_t seen);
+std::string_view missing_trait(TraitSet seen);
 
 /// The words of the field's enum, "a, b or c"; empty if it has none.
 std::string allowed_words(const TraitField& field);

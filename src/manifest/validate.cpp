@@ -90,7 +90,8 @@ constexpr std::array<RevisionRule, 3> kRevisionRules = {{
 }};
 
 bool layout_of_family(KernelFamily family, ParamLayout layout) {
-  return (layout == ParamLayout::kCubistDecode1) == (family == KernelFamily::kCubistDecode);
+  return layout == ParamLayout::kNone ||
+         (layout == ParamLayout::kCubistDecode1) == (family == KernelFamily::kCubistDecode);
 }
 
 Status check_revision(const Pack& pack, const std::string& pointer) {
@@ -237,7 +238,27 @@ Status check_traits(const KernelTraits& traits, std::size_t pack, std::size_t ke
   return {};
 }
 
-Status check_kernel(const KernelRecord& record, std::size_t pack, std::size_t kernel) {
+/// Nothing that chooses by a known revision may meet ways of computing that it knows nothing of.
+Status check_known_ways(const KernelTraits& traits, HeuristicRevision revision, std::size_t pack,
+                        std::size_t kernel) {
+  if (revision == HeuristicRevision::kNone) return {};
+  const std::array<std::pair<std::string_view, bool>, 6> flags = {
+      {{"fp16_softmax", traits.fp16_softmax},
+       {"spcompress", traits.spcompress},
+       {"k_only_transform", traits.k_only_transform},
+       {"separate_transformed_kv", traits.separate_transformed_kv},
+       {"fuses_inv_rope_fp8_quant", traits.fuses_inv_rope_fp8_quant},
+       {"ue8m0_scale_o", traits.ue8m0_scale_o}}};
+  for (const auto& [key, value] : flags) {
+    if (value)
+      return bad_trait(pack, kernel, key, "revision '{}' knows no such kernels",
+                       to_string(revision));
+  }
+  return {};
+}
+
+Status check_kernel(const KernelRecord& record, HeuristicRevision revision, std::size_t pack,
+                    std::size_t kernel) {
   // The pointer is put together only when something is wrong: opening a manifest is mostly this
   // loop.
   const auto at = [&](std::string_view key) {
@@ -259,6 +280,7 @@ Status check_kernel(const KernelRecord& record, std::size_t pack, std::size_t ke
     return invalid(at("sha256"), "all zero: the digest was never filled in");
   }
   if (record.traits.arch.sm == 0) return invalid(at("arch"), "the architecture is missing");
+  CUBIST_RETURN_IF_ERROR(check_known_ways(record.traits, revision, pack, kernel));
   return check_traits(record.traits, pack, kernel);
 }
 
@@ -272,7 +294,7 @@ Status check_pack(const Pack& pack, std::size_t index) {
     CUBIST_RETURN_IF_ERROR(check_source(pack.sources[i], fmt::format("{}/sources/{}", pointer, i)));
   }
   for (std::size_t i = 0; i < pack.kernels.size(); ++i) {
-    CUBIST_RETURN_IF_ERROR(check_kernel(pack.kernels[i], index, i));
+    CUBIST_RETURN_IF_ERROR(check_kernel(pack.kernels[i], pack.revision, index, i));
   }
   return {};
 }

@@ -34,8 +34,9 @@ constexpr std::array<std::string_view, 3> kSparse = {"none", "static", "dynamic"
 constexpr std::array<std::string_view, 2> kFamilies = {"trtllm_gen_fmha", "cubist_decode"};
 constexpr std::array<std::string_view, 4> kRevisions = {
     "trtllm-gen-fmha-0.6.8", "trtllm-gen-fmha-0.6.13", "cubist-decode-1", "none"};
-constexpr std::array<std::string_view, 4> kParamLayouts = {
-    "trtllm-gen-fmha-1088", "trtllm-gen-fmha-1152", "trtllm-gen-fmha-1280", "cubist-decode-1"};
+constexpr std::array<std::string_view, 5> kParamLayouts = {
+    "trtllm-gen-fmha-1088", "trtllm-gen-fmha-1152", "trtllm-gen-fmha-1280", "cubist-decode-1",
+    "none"};
 
 }  // namespace
 
@@ -93,6 +94,7 @@ std::uint32_t param_layout_bytes(ParamLayout layout) {
       return 1280;
     case ParamLayout::kCubistDecode1:
       return 256;
+    case ParamLayout::kNone: break;
   }
   return 0;
 }

@@ -46,6 +46,7 @@ enum class ParamLayout : std::uint8_t {
   kTrtllmGenFmha1152 = 1,
   kTrtllmGenFmha1280 = 2,
   kCubistDecode1 = 3,
+  kNone = 4,  ///< no layout is known: such kernels are never launched
 };
 
 // Names used in JSON, on the command line and in messages; one spelling each.
@@ -60,7 +61,7 @@ std::string_view to_string(MultiCtasKvMode value);  // off gmem gmem_separate cg
 std::string_view to_string(SparseType value);       // none static dynamic
 std::string_view to_string(KernelFamily value);     // trtllm_gen_fmha cubist_decode
 std::string_view to_string(HeuristicRevision value);  // trtllm-gen-fmha-0.6.8 ... none
-std::string_view to_string(ParamLayout value);        // trtllm-gen-fmha-1088 ... cubist-decode-1
+std::string_view to_string(ParamLayout value);        // trtllm-gen-fmha-1088 ... none
 
 std::optional<Phase> parse_phase(std::string_view text);
 std::optional<QkvLayout> parse_qkv_layout(std::string_view text);
@@ -74,7 +75,7 @@ std::optional<KernelFamily> parse_kernel_family(std::string_view text);
 std::optional<HeuristicRevision> parse_heuristic_revision(std::string_view text);
 std::optional<ParamLayout> parse_param_layout(std::string_view text);
 
-/// Bytes of the parameter block a kernel of this layout declares.
+/// Bytes of the parameter block a kernel of this layout declares; 0 for kNone.
 std::uint32_t param_layout_bytes(ParamLayout layout);
 
 }  // namespace cubist

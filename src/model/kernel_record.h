@@ -47,6 +47,16 @@ struct KernelTraits {
   bool reuse_smem_k_for_v = false;
   bool two_cta_mma = false;
   bool skip_softmax = false;
+  std::uint16_t max_q_heads_per_cta = 0;  ///< generations that name a limit for tiles; 0 = none
+
+  // Ways of computing of releases whose selection rules are not known here. A kernel with one of
+  // these set is never chosen.
+  bool fp16_softmax = false;
+  bool spcompress = false;
+  bool k_only_transform = false;  ///< bf16 Q, fp8 KV: K alone is transformed
+  bool separate_transformed_kv = false;
+  bool fuses_inv_rope_fp8_quant = false;
+  bool ue8m0_scale_o = false;
 
   bool operator==(const KernelTraits&) const = default;
 };

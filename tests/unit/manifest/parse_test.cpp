@@ -186,6 +186,8 @@ const std::vector<Liar>& liars() {
       {"\"two_cta_mma\":true", "\"two_cta_mma\":1", "/packs/0/kernels/1/traits/two_cta_mma",
        "expected true or false"},
       {"\"two_cta_mma\":true", "\"smem\":1", "/packs/0/kernels/1/traits/smem", "occurs twice"},
+      {"\"two_cta_mma\":true", "\"spcompress\":true", "/packs/0/kernels/1/traits/spcompress",
+       "knows no such kernels"},
       {"\"traits\":{", "\"traits\":[],\"x\":{", "/packs/0/kernels/0/traits", "found an array"},
       {"\"traits\":{", "\"traits\":{\"a\":{", "/packs/0/kernels/0/traits/a", "unknown key"},
   };

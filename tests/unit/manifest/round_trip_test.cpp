@@ -65,6 +65,7 @@ class RandomTraits {
     traits.scheduler = static_cast<TileScheduler>(below(2));
     traits.multi_ctas_kv_mode = static_cast<MultiCtasKvMode>(below(4));
     traits.sparse_type = static_cast<SparseType>(below(3));
+    traits.max_q_heads_per_cta = number(0, 64);
     traits.sage_block_q = static_cast<std::uint8_t>(below(256));
     traits.sage_block_k = static_cast<std::uint8_t>(below(2));
     traits.sage_block_p = static_cast<std::uint8_t>(below(2));
