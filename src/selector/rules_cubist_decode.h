@@ -1,0 +1,26 @@
+#pragma once
+
+#include "base/result.h"
+#include "selector/kernel_table.h"
+#include "selector/request.h"
+
+namespace cubist::selector {
+
+struct PackAnswer;
+
+/// Rules of the cubist_decode kernels, revision cubist-decode-1: paged decode of equal head sizes
+/// with tokens and heads grouped in one tile.
+///
+/// A kernel serves when types and head size are its own, the cubin runs on the device, the page is
+/// a power of two up to 128 and the mask is causal (a window is a parameter; dense is causal for
+/// one query token). Of those the smallest tile_q that holds all heads_per_kv * max_q_len rows is
+/// taken, the largest where none does. Strict or not is the same: nothing is asked for that is not
+/// there.
+Status check_entry_cubist_decode(const Request& request);
+
+void answer_from_cubist_decode(const PackTable& pack, const Request& request, PackAnswer& answer);
+
+/// Whether a kernel of this family serves the request.
+bool cubist_decode_serves(const Request& request, const KernelTraits& traits);
+
+}  // namespace cubist::selector
