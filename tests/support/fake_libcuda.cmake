@@ -9,7 +9,8 @@ target_link_libraries(cubist_fake_libcuda PRIVATE cubist_build_flags fmt::fmt tl
 set_target_properties(cubist_fake_libcuda PROPERTIES PREFIX "" OUTPUT_NAME fake_libcuda
                       LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 
-add_library(cubist_fake_libcuda_client STATIC ${CMAKE_CURRENT_LIST_DIR}/fake_libcuda_client.cpp)
+add_library(cubist_fake_libcuda_client STATIC
+  ${CMAKE_CURRENT_LIST_DIR}/fake_libcuda_client.cpp ${CMAKE_CURRENT_LIST_DIR}/fake_cubin.cpp)
 target_include_directories(cubist_fake_libcuda_client PUBLIC ${PROJECT_SOURCE_DIR}/tests)
 target_link_libraries(cubist_fake_libcuda_client PUBLIC cubist_build_flags ${CMAKE_DL_LIBS})
 target_compile_definitions(cubist_fake_libcuda_client PRIVATE

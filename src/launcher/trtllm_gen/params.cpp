@@ -2,9 +2,9 @@
 
 #include <bit>
 #include <limits>
-#include <numbers>
 #include <type_traits>
 
+#include "launcher/scales.h"
 #include "launcher/trtllm_gen/tensor_maps.h"
 #include "launcher/trtllm_gen/workspace.h"
 
@@ -128,9 +128,8 @@ void fill_heads(const AttentionProblem& p, const LaunchPlan& plan, auto& out) {
 }
 
 void fill_scales(const AttentionProblem& p, auto& out) {
-  // log2(e) is applied here and nowhere else; a device scalar already holds it.
-  const double bmm1 = p.bmm1_scale.on_device ? 1.0 : p.bmm1_scale.value;
-  out.scale_softmax_log2 = static_cast<float>(bmm1 * std::numbers::log2e);
+  // A device scalar already holds log2(e); the value beside it is not read.
+  out.scale_softmax_log2 = launcher::scale_log2(p.bmm1_scale.on_device ? 1.0 : p.bmm1_scale.value);
   out.output_scale = p.bmm2_scale.on_device ? 1.0F : static_cast<float>(p.bmm2_scale.value);
   out.scale_sf_kv = p.phase == Phase::kRagged ? 0.0F : 1.0F;
   out.scale_sf_o = p.o_sf_scale;

@@ -1,0 +1,121 @@
+#include "launcher/call_checks.h"
+
+#include <bit>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+
+namespace cubist::launcher {
+namespace {
+
+// The kernels load and store 16 bytes at a time.
+constexpr std::uint64_t kVectorBytes = 16;
+
+Status check_address(std::string_view name, std::uint64_t address, std::uint64_t alignment) {
+  if (address == 0) return fail(StatusCode::kInvalidArgument, "{} is NULL", name);
+  if (address % alignment == 0) return {};
+  return fail(StatusCode::kInvalidArgument, "{} is {:#x}; it must be aligned to {} bytes", name,
+              address, alignment);
+}
+
+/// An optional tensor is given exactly where the problem that was selected for has it.
+Status check_optional(std::string_view name, std::uint64_t address, std::string_view field,
+                      bool in_problem) {
+  if (in_problem) {
+    if (address == 0) {
+      return fail(StatusCode::kInvalidArgument, "{} is NULL, but the problem says {} = true", name,
+                  field);
+    }
+    return check_address(name, address, sizeof(float));
+  }
+  if (address == 0) return {};
+  return fail(StatusCode::kInvalidArgument,
+              "{} is given, but the problem that was selected for says {} = false", name, field);
+}
+
+Status check_device_scalar(std::string_view name, std::uint64_t address) {
+  return address == 0 ? Status{} : check_address(name, address, sizeof(float));
+}
+
+/// One dimension of a tensor: how many entries, and the distance from one to the next.
+struct Dimension {
+  std::string_view stride_name;  ///< empty: a dimension whose stride nobody gives
+  std::int64_t count = 0;
+  std::int64_t stride = 0;  ///< elements
+};
+
+Status check_tensor(std::string_view tensor, Dtype dtype, std::initializer_list<Dimension> dims) {
+  const std::int64_t bytes = dtype_bits(dtype) / 8;
+  std::int64_t last = 0;  // index of the last element
+  for (const Dimension& dim : dims) {
+    if (dim.stride < 0 || dim.stride * bytes % static_cast<std::int64_t>(kVectorBytes) != 0) {
+      return fail(StatusCode::kInvalidArgument,
+                  "{} is {} elements of {}; strides must be at least 0 and a multiple of {} bytes",
+                  dim.stride_name, dim.stride, to_string(dtype), kVectorBytes);
+    }
+    std::int64_t distance = 0;
+    if (dim.count < 1 || __builtin_mul_overflow(dim.count - 1, dim.stride, &distance) ||
+        __builtin_add_overflow(last, distance, &last)) {
+      return fail(StatusCode::kInvalidArgument,
+                  "{}: {} entries at a distance of {} elements ({}) cannot be addressed", tensor,
+                  dim.count, dim.stride, dim.stride_name);
+    }
+  }
+  std::int64_t end = 0;
+  if (__builtin_mul_overflow(last + 1, bytes, &end)) {
+    return fail(StatusCode::kInvalidArgument, "{} ends at element {}, beyond 63 bits of bytes",
+                tensor, last);
+  }
+  return {};
+}
+
+Status check_shapes(const AttentionProblem& p) {
+  if (p.page_size < 1 || !std::has_single_bit(static_cast<std::uint32_t>(p.page_size))) {
+    return fail(StatusCode::kInvalidArgument, "page_size is {}; it must be a power of two",
+                p.page_size);
+  }
+  const std::int64_t tokens = std::int64_t{p.max_pages_per_seq} * p.page_size;
+  if (p.max_kv_len > tokens) {
+    return fail(StatusCode::kInvalidArgument,
+                "max_kv_len is {}, but a block_table row of {} pages with {} tokens holds {}",
+                p.max_kv_len, p.max_pages_per_seq, p.page_size, tokens);
+  }
+  return {};
+}
+
+Status check_tensors(const AttentionProblem& p, const CallArgs& args) {
+  CUBIST_RETURN_IF_ERROR(check_tensor("q", p.dtype_q,
+                                      {{"q_stride_tokens", p.sum_seq_q, p.q_stride_tokens},
+                                       {"q_stride_heads", p.num_q_heads, p.q_stride_heads}}));
+  CUBIST_RETURN_IF_ERROR(check_tensor("k and v", p.dtype_k,
+                                      {{"kv_stride_batch", p.num_pages, p.kv_stride_batch},
+                                       {"kv_stride_heads", p.num_kv_heads, p.kv_stride_heads},
+                                       {"kv_stride_tokens", p.page_size, p.kv_stride_tokens}}));
+  const std::int64_t o_heads = args.o_stride_heads < 0 ? p.head_dim_vo : args.o_stride_heads;
+  const std::int64_t o_tokens =
+      args.o_stride_tokens < 0 ? std::int64_t{p.num_q_heads} * p.head_dim_vo : args.o_stride_tokens;
+  return check_tensor(
+      "o", p.dtype_o,
+      {{"o_stride_tokens", p.sum_seq_q, o_tokens}, {"o_stride_heads", p.num_q_heads, o_heads}});
+}
+
+}  // namespace
+
+Status check_decode_call(const AttentionProblem& p, const CallArgs& args) {
+  CUBIST_RETURN_IF_ERROR(check_address("q", args.q, kVectorBytes));
+  CUBIST_RETURN_IF_ERROR(check_address("k", args.k, kVectorBytes));
+  CUBIST_RETURN_IF_ERROR(check_address("v", args.v, kVectorBytes));
+  CUBIST_RETURN_IF_ERROR(check_address("o", args.o, kVectorBytes));
+  CUBIST_RETURN_IF_ERROR(check_address("block_table", args.block_table, sizeof(std::int32_t)));
+  CUBIST_RETURN_IF_ERROR(check_address("seq_lens_kv", args.seq_lens_kv, sizeof(std::int32_t)));
+  CUBIST_RETURN_IF_ERROR(
+      check_optional("cum_seq_lens_q", args.cum_seq_lens_q, "varlen_q", p.varlen_q));
+  CUBIST_RETURN_IF_ERROR(check_optional("sinks", args.sinks, "sinks", p.sinks));
+  CUBIST_RETURN_IF_ERROR(check_optional("lse", args.lse, "lse", p.lse));
+  CUBIST_RETURN_IF_ERROR(check_device_scalar("bmm1_scale_log2", args.bmm1_scale_log2));
+  CUBIST_RETURN_IF_ERROR(check_device_scalar("bmm2_scale", args.bmm2_scale));
+  CUBIST_RETURN_IF_ERROR(check_shapes(p));
+  return check_tensors(p, args);
+}
+
+}  // namespace cubist::launcher

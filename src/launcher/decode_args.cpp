@@ -1,0 +1,112 @@
+#include "launcher/decode_args.h"
+
+#include <bit>
+
+#include "launcher/call_checks.h"
+#include "launcher/decode_workspace.h"
+#include "launcher/scales.h"
+
+namespace cubist::launcher {
+namespace {
+
+template <class T>
+T* pointer(std::uint64_t address) {
+  return reinterpret_cast<T*>(address);  // a device address: never read here
+}
+
+Status check_workspace(const DecodeWorkspace& needed, const CallArgs& args) {
+  if (needed.size == 0) return {};
+  if (args.workspace == 0 || args.workspace_size < needed.size) {
+    return fail(StatusCode::kInvalidArgument, "the workspace ({}) has {} bytes, this plan needs {}",
+                args.workspace == 0 ? "NULL" : "given", args.workspace_size, needed.size);
+  }
+  if (args.workspace % kWorkspaceAlignment == 0) return {};
+  return fail(StatusCode::kInvalidArgument, "workspace is {:#x}; it must be aligned to {} bytes",
+              args.workspace, kWorkspaceAlignment);
+}
+
+/// What the kernel does not do, and its dense LSE layout.
+Status check_served(const AttentionProblem& p) {
+  if (p.head_dim_qk != p.head_dim_vo) {
+    return fail(StatusCode::kInvalidArgument,
+                "head_dim_qk is {} and head_dim_vo is {}; cubist_decode kernels need them equal",
+                p.head_dim_qk, p.head_dim_vo);
+  }
+  if (p.lse && (p.lse_stride_tokens != p.num_q_heads || p.lse_stride_heads != 1)) {
+    return fail(StatusCode::kInvalidArgument,
+                "lse_stride_tokens is {} and lse_stride_heads is {}; cubist_decode kernels write a "
+                "dense lse, {} and 1",
+                p.lse_stride_tokens, p.lse_stride_heads, p.num_q_heads);
+  }
+  if (!p.uses_shared_paged_kv_idx) {
+    return fail(StatusCode::kInvalidArgument,
+                "uses_shared_paged_kv_idx is false; cubist_decode kernels read one block_table for "
+                "K and V");
+  }
+  return {};
+}
+
+void fill_pointers(const CallArgs& args, const DecodeWorkspace& workspace,
+                   CubistDecodeParams& params) {
+  params.q = pointer<const void>(args.q);
+  params.k = pointer<const void>(args.k);
+  params.v = pointer<const void>(args.v);
+  params.o = pointer<void>(args.o);
+  params.sinks = pointer<const float>(args.sinks);
+  params.lse = pointer<float>(args.lse);
+  params.block_table = pointer<const std::int32_t>(args.block_table);
+  params.seq_lens_kv = pointer<const std::int32_t>(args.seq_lens_kv);
+  params.cum_seq_lens_q = pointer<const std::int32_t>(args.cum_seq_lens_q);
+  params.bmm1_scale_log2 = pointer<const float>(args.bmm1_scale_log2);
+  params.bmm2_scale = pointer<const float>(args.bmm2_scale);
+  if (workspace.size == 0) return;
+  params.counters = pointer<std::int32_t>(args.workspace);
+  params.partial_stats = pointer<float>(args.workspace + workspace.partial_stats_offset);
+  params.partial_o = pointer<float>(args.workspace + workspace.partial_o_offset);
+}
+
+void fill_strides(const AttentionProblem& p, const CallArgs& args, CubistDecodeParams& params) {
+  params.q_stride_tokens = p.q_stride_tokens;
+  params.q_stride_heads = p.q_stride_heads;
+  params.k_stride_pages = p.kv_stride_batch;
+  params.k_stride_heads = p.kv_stride_heads;
+  params.k_stride_tokens = p.kv_stride_tokens;
+  params.v_stride_pages = p.kv_stride_batch;
+  params.v_stride_heads = p.kv_stride_heads;
+  params.v_stride_tokens = p.kv_stride_tokens;
+  params.o_stride_heads = args.o_stride_heads < 0 ? p.head_dim_vo : args.o_stride_heads;
+  params.o_stride_tokens =
+      args.o_stride_tokens < 0 ? std::int64_t{p.num_q_heads} * p.head_dim_vo : args.o_stride_tokens;
+}
+
+}  // namespace
+
+Status fill_decode_params(const AttentionProblem& p, const LaunchPlan& plan, const CallArgs& args,
+                          CubistDecodeParams& params) {
+  CUBIST_RETURN_IF_ERROR(check_served(p));
+  CUBIST_RETURN_IF_ERROR(check_decode_call(p, args));
+  CUBIST_ASSIGN_OR_RETURN(const DecodeWorkspace workspace, decode_workspace(plan));
+  CUBIST_RETURN_IF_ERROR(check_workspace(workspace, args));
+  CUBIST_ASSIGN_OR_RETURN(const FusedScales scales, fuse_scales(p, args));
+
+  params = {};
+  fill_pointers(args, workspace, params);
+  fill_strides(p, args, params);
+  params.scale_softmax_log2 = scales.bmm1_log2;
+  params.output_scale = scales.bmm2;
+  params.batch = p.batch;
+  params.max_q_len = p.max_q_len;
+  params.num_q_heads = p.num_q_heads;
+  params.num_kv_heads = p.num_kv_heads;
+  params.num_heads_per_kv = p.num_q_heads / p.num_kv_heads;
+  params.page_size_log2 = std::countr_zero(static_cast<std::uint32_t>(p.page_size));
+  params.max_pages_per_seq = p.max_pages_per_seq;
+  params.window_left = p.window_left;
+  params.num_ctas_q = plan.num_ctas_q;
+  params.num_ctas_kv = plan.num_ctas_kv;
+  params.num_tokens_per_cta_q = plan.num_tokens_per_cta_q;
+  params.num_heads_per_cta = plan.num_heads_per_cta;
+  return {};
+}
+
+}  // namespace cubist::launcher

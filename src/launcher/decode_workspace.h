@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "model/launch_plan.h"
+
+namespace cubist::launcher {
+
+/// How the workspace of a cubist_decode launch is carved, each piece aligned to 256 bytes:
+///
+///   | counters int32 [tiles] | partial stats float2 [tiles][num_ctas_kv][tile_q]
+///                            | partial O float [tiles][num_ctas_kv][tile_q][head_dim] |
+///
+/// A tile is the rows of one CTA among all of the launch: num_ctas_q * grid.y * grid.z of them.
+/// The counters must be zero before the first launch, and every launch leaves them zero. Nothing is
+/// needed where num_ctas_kv is 1.
+struct DecodeWorkspace {
+  std::uint64_t counters_size = 0;  ///< bytes, from the start: what must be zero
+  std::uint64_t partial_stats_offset = 0;
+  std::uint64_t partial_o_offset = 0;
+  std::uint64_t size = 0;  ///< bytes of all
+};
+
+inline constexpr std::uint64_t kWorkspaceAlignment = 256;
+
+/// errors  kInvalidArgument: the sizes do not fit 63 bits
+Result<DecodeWorkspace> decode_workspace(const LaunchPlan& plan);
+
+}  // namespace cubist::launcher

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "base/result.h"
+#include "driver/driver.h"
+#include "launcher/context_list.h"
+#include "launcher/context_table.h"
+#include "launcher/module_cache.h"
+#include "model/launch_plan.h"
+
+namespace cubist::launcher {
+
+/// A plan whose preconditions hold in one context, with its kernel loaded there.
+struct ReadyPlan {
+  const LaunchPlan* plan = nullptr;
+  const LoadedKernel* kernel = nullptr;
+  const ContextInfo* context = nullptr;
+};
+
+/// What Launcher::ready found for one selection, by context. Lives beside the selection and dies
+/// with it; belongs to one launcher.
+class ReadyMemo {
+ private:
+  friend class Launcher;
+  ContextList<ReadyPlan> plans_;
+  std::mutex mutex_;
+};
+
+/// Loads and launches. Knows neither files nor the network: bytes come from the CubinSource. Safe
+/// from any thread; holds no lock across a driver call once a kernel is loaded.
+class Launcher {
+ public:
+  Launcher(std::shared_ptr<driver::Driver> driver, CubinSource source);
+
+  driver::Driver& driver() { return *driver_; }
+
+  /// The first plan of `selection`, left to right, that the current context's device takes and
+  /// whose min_active_clusters holds; its kernel is loaded where it was not. The answer is kept in
+  /// `memo`, so that the next call for the same context is two look-ups.
+  ///
+  /// errors  of ContextTable::current and ModuleCache::load; kDeviceMismatch when no plan holds
+  /// (the
+  ///         message is the first plan's reason)
+  Result<ReadyPlan> ready(const Selection& selection, ReadyMemo& memo, cuda::CUstream stream);
+
+  LoadCounters counters() const { return modules_.counters(); }
+
+ private:
+  Result<ReadyPlan> find_ready(const Selection& selection, const ContextInfo& context,
+                               cuda::CUstream stream);
+
+  std::shared_ptr<driver::Driver> driver_;
+  ContextTable contexts_;
+  ModuleCache modules_;
+};
+
+}  // namespace cubist::launcher

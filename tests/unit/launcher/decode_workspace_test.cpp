@@ -1,0 +1,54 @@
+#include "launcher/decode_workspace.h"
+
+#include "support/catch.h"
+
+using namespace cubist;
+using launcher::decode_workspace;
+
+namespace {
+
+struct Example {
+  Example() {
+    record.traits.tile_q = 32;
+    record.traits.head_dim_vo = 64;
+    plan.record = &record;
+    plan.num_ctas_q = 3;
+    plan.num_ctas_kv = 5;
+    plan.grid = {15, 8, 7};
+  }
+  KernelRecord record;
+  LaunchPlan plan;
+};
+
+}  // namespace
+
+TEST_CASE("nothing is needed where one CTA serves a sequence") {
+  Example example;
+  example.plan.num_ctas_kv = 1;
+  CHECK(decode_workspace(example.plan)->size == 0);
+}
+
+TEST_CASE("counters, statistics and partial outputs lie one behind the other, aligned") {
+  const Example example;
+  const auto workspace = decode_workspace(example.plan);
+  REQUIRE(workspace.has_value());
+  const std::uint64_t tiles = 3 * 8 * 7;
+  const std::uint64_t rows = tiles * 5 * 32;
+  CHECK(workspace->counters_size == tiles * 4);
+  CHECK(workspace->partial_stats_offset == 768);  // 672 bytes of counters
+  CHECK(workspace->partial_o_offset == 768 + rows * 8);
+  CHECK(workspace->size == 768 + rows * 8 + rows * 64 * 4);
+  CHECK(workspace->partial_stats_offset % launcher::kWorkspaceAlignment == 0);
+  CHECK(workspace->partial_o_offset % launcher::kWorkspaceAlignment == 0);
+}
+
+TEST_CASE("sizes beyond 63 bits are refused instead of wrapping") {
+  Example example;
+  example.plan.num_ctas_q = 0x7fffffff;
+  example.plan.num_ctas_kv = 0x7fffffff;
+  example.plan.grid = {1, 65535, 65535};
+  const auto workspace = decode_workspace(example.plan);
+  REQUIRE_FALSE(workspace.has_value());
+  CHECK(workspace.error().code() == StatusCode::kInvalidArgument);
+  CHECK_THAT(workspace.error().message(), Catch::Matchers::Contains("too large"));
+}
