@@ -1,9 +1,8 @@
 #include "launcher/decode_args.h"
 
-#include <cmath>
-
 #include "decode_call.h"
 #include "launcher/decode_workspace.h"
+#include "launcher/scales.h"
 #include "support/catch.h"
 
 using namespace cubist;
@@ -56,7 +55,7 @@ TEST_CASE("the parameter block holds the call's addresses, strides and shape") {
   CHECK(params.num_ctas_kv == 4);
   CHECK(params.num_tokens_per_cta_q == 4);
   CHECK(params.num_heads_per_cta == 8);
-  CHECK(params.scale_softmax_log2 == (1.0F / std::sqrt(64.0F)) * 1.44269504F);
+  CHECK(params.scale_softmax_log2 == launcher::scale_log2(1.0 / 8.0));
   CHECK(params.output_scale == 1.0F);
 }
 

@@ -21,6 +21,8 @@ AttentionProblem gqa(Dtype kv = Dtype::kBf16) {
   return problem;
 }
 
+float one_over_sqrt(double head_size) { return static_cast<float>(1.0 / std::sqrt(head_size)); }
+
 std::string refusal(const AttentionProblem& problem, const CallArgs& args) {
   const auto fused = fuse_scales(problem, args);
   REQUIRE_FALSE(fused.has_value());
@@ -36,26 +38,30 @@ TEST_CASE("scales fuse in float32 in one order, with log2(e) applied once") {
   const auto fused = fuse_scales(gqa(Dtype::kE4m3), args);
   REQUIRE(fused.has_value());
   const float bmm1 = 1.1F * 0.7F * 0.09F;
-  CHECK(fused->bmm1_log2 == bmm1 * 1.44269504F);
+  CHECK(fused->bmm1_log2 == static_cast<float>(double{bmm1} * 1.4426950408889634));
   CHECK(fused->bmm2 == 0.3F * 1.7F);
 }
 
 TEST_CASE("a softmax scale that is left out is 1/sqrt(head size before absorption)") {
-  CHECK(launcher::default_sm_scale(gqa()).value() == 1.0F / std::sqrt(128.0F));
+  CHECK(launcher::default_sm_scale(gqa()).value() == one_over_sqrt(128));
   AttentionProblem mla = gqa();
   mla.is_mla = true;
   mla.head_dim_qk = 576;
   mla.head_dim_vo = 512;
-  CHECK(launcher::default_sm_scale(mla).value() == 1.0F / std::sqrt(192.0F));
+  CHECK(launcher::default_sm_scale(mla).value() == one_over_sqrt(192));
+  mla.head_dim_qk = 320;
+  mla.head_dim_vo = 256;
+  CHECK(launcher::default_sm_scale(mla).value() == one_over_sqrt(128));
   AttentionProblem ragged = gqa();
   ragged.head_dim_qk = 192;
-  CHECK(launcher::default_sm_scale(ragged).value() == 1.0F / std::sqrt(192.0F));
+  CHECK(launcher::default_sm_scale(ragged).value() == one_over_sqrt(192));
 }
 
 TEST_CASE("an MLA shape whose head size nobody can know needs its softmax scale") {
   AttentionProblem mla = gqa();
-  mla.head_dim_qk = 320;
-  mla.head_dim_vo = 256;
+  mla.is_mla = true;
+  mla.head_dim_qk = 448;
+  mla.head_dim_vo = 384;
   CHECK_THAT(refusal(mla, {}), Contains("give sm_scale"));
   CallArgs args;
   args.scales.sm_scale = 0.125F;
