@@ -1,0 +1,292 @@
+#include "registry/http_transfer.h"
+
+#include <algorithm>
+
+namespace cubist {
+namespace {
+
+constexpr int kMaxRedirects = 10;
+// Bodies of redirects and errors are read to keep the connection, but not without end.
+constexpr std::uint64_t kMaxDiscardedBytes = 64 * 1024;
+
+bool is_redirect(int status) {
+  return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+std::string_view advice_for(int status) {
+  switch (status) {
+    case 401:
+    case 403:
+      return "the server does not let you have it: check credentials (netrc, CUBIST_BEARER_TOKEN) "
+             "or use another source";
+    case 404:
+    case 410:
+      return "it is not there: check the source's address, or use another source";
+    case 407:
+      return "the proxy wants credentials (https_proxy=http://user:password@host)";
+    case 416:
+      return "the file is shorter than it should be: use another source";
+    default:
+      return "try again later, or use another source";
+  }
+}
+
+}  // namespace
+
+HttpTransfer::HttpTransfer(HttpRequest request)
+    : request_(std::move(request)), url_(request_.url), total_size_(request_.total_size) {}
+
+HttpTransfer::Wire HttpTransfer::wire() const {
+  Wire wire{url_, {}, request_.if_range, url_.same_origin(request_.url)};
+  const std::uint64_t have = body_.size();
+  if (request_.range) {
+    const std::uint64_t last = request_.range->offset + request_.range->length - 1;
+    wire.range = fmt::format("{}-{}", request_.range->offset + have, last);
+  } else if (request_.last_bytes) {
+    wire.range = fmt::format("-{}", *request_.last_bytes - have);
+  } else if (resuming()) {
+    wire.range = fmt::format("{}-", have);
+  }
+  if (resuming()) wire.if_range = validator_;
+  return wire;
+}
+
+std::string HttpTransfer::describe(std::string_view why) const {
+  std::string text = fmt::format("GET {}", url_.shown());
+  if (const std::string range = wire().range; !range.empty()) {
+    text += fmt::format(" (bytes {})", range);
+  }
+  if (url_.text != request_.url.text) text += fmt::format(", from {}", request_.url.shown());
+  return fmt::format("{}: {}", text, why);
+}
+
+void HttpTransfer::reject(StatusCode code, std::string why) {
+  judgement_ = Judgement::kReject;
+  error_ = HttpError{Error(code, describe(why)), headers_.status, false};
+}
+
+bool HttpTransfer::take_header(std::string_view line, std::time_t now) {
+  headers_.add_line(line, now);
+  judgement_ = Judgement::kPending;
+  return true;
+}
+
+void HttpTransfer::judge() {
+  if (judgement_ != Judgement::kPending) return;
+  if (headers_.status == 200) return judge_whole();
+  if (headers_.status == 206) return judge_part();
+  judgement_ = Judgement::kDiscard;
+}
+
+void HttpTransfer::judge_whole() {
+  const bool wanted_part = request_.range || request_.last_bytes;
+  if (wanted_part && (resuming() || !request_.if_range.empty())) {
+    changed_ = true;
+    judgement_ = Judgement::kReject;
+    return;
+  }
+  if (wanted_part) {
+    const std::string size = headers_.content_length
+                                 ? fmt::format("{} bytes", *headers_.content_length)
+                                 : "a whole file";
+    return reject(StatusCode::kNetwork,
+                  fmt::format("the server ignores Range requests and would send {}; nothing was "
+                              "downloaded; use a server that answers ranges, or download the file "
+                              "yourself and give its path as --source",
+                              size));
+  }
+  if (headers_.is_html() && !request_.html_is_fine) {
+    return reject(
+        StatusCode::kIntegrity,
+        "the server sent an HTML page in place of the file: a login, proxy or error page; "
+        "open the address in a browser, or use another source");
+  }
+  if (!headers_.content_encoding.empty() && headers_.content_encoding != "identity") {
+    return reject(StatusCode::kNetwork,
+                  fmt::format("the server packed the file ('{}') without being asked to",
+                              headers_.content_encoding));
+  }
+  if (headers_.content_length && *headers_.content_length > request_.max_bytes) {
+    return reject(StatusCode::kIntegrity,
+                  fmt::format("the server announces {} bytes, at most {} are expected",
+                              *headers_.content_length, request_.max_bytes));
+  }
+  body_.clear();  // the whole file, even if only the rest was asked for
+  resumed_ = false;
+  expected_bytes_ = headers_.content_length.value_or(0);
+  total_size_ = headers_.content_length;
+  validator_ = headers_.validator();
+  if (expected_bytes_ != 0) body_.reserve(static_cast<std::size_t>(expected_bytes_));
+  judgement_ = Judgement::kKeep;
+}
+
+void HttpTransfer::judge_part() {
+  if (!headers_.content_range || !headers_.content_range->satisfied || headers_.contradictory) {
+    return reject(StatusCode::kNetwork,
+                  "the server's answer 206 has no usable Content-Range; use another source");
+  }
+  const ContentRange& range = *headers_.content_range;
+  if (!judge_range(range)) return;
+  const std::string validator = headers_.validator();
+  const std::string& known = resuming() ? validator_ : request_.if_range;
+  const bool other_version = (!known.empty() && !validator.empty() && known != validator) ||
+                             (total_size_ && range.total && *total_size_ != *range.total);
+  if (other_version) {
+    changed_ = request_.range || request_.last_bytes;
+    judgement_ = changed_ ? Judgement::kReject : Judgement::kRestart;
+    return;
+  }
+  if (request_.last_bytes) {  // from now on it is known which bytes these are
+    request_.range = HttpRequest::Range{range.first, range.last - range.first + 1};
+    request_.last_bytes.reset();
+  }
+  if (!validator.empty()) validator_ = validator;
+  if (range.total) total_size_ = range.total;
+  resumed_ = resuming();
+  expected_bytes_ = body_.size() + (range.last - range.first + 1);
+  if (expected_bytes_ > request_.max_bytes) {
+    return reject(StatusCode::kIntegrity,
+                  fmt::format("the server announces {} bytes, at most {} are expected",
+                              expected_bytes_, request_.max_bytes));
+  }
+  body_.reserve(static_cast<std::size_t>(expected_bytes_));
+  judgement_ = Judgement::kKeep;
+}
+
+bool HttpTransfer::judge_range(const ContentRange& range) {
+  const std::uint64_t have = body_.size();
+  std::optional<std::uint64_t> first = have;
+  std::optional<std::uint64_t> last;
+  if (request_.range) {
+    first = request_.range->offset + have;
+    last = request_.range->offset + request_.range->length - 1;
+  } else if (request_.last_bytes) {
+    if (!range.total) {
+      reject(StatusCode::kNetwork, "the server's Content-Range does not say how long the file is");
+      return false;
+    }
+    first = *range.total - std::min(*range.total, *request_.last_bytes - have);
+    last = *range.total - 1;
+  } else if (!resuming()) {
+    reject(StatusCode::kNetwork, "the server sent a part (206) of what was asked for as a whole");
+    return false;
+  }
+  if (range.first != *first || (last && range.last != *last)) {
+    reject(
+        StatusCode::kIntegrity,
+        fmt::format("the server sent bytes {}-{} of {}; the file is shorter than it should be, or "
+                    "the server does not understand ranges",
+                    range.first, range.last, range.total ? fmt::format("{}", *range.total) : "*"));
+    return false;
+  }
+  if (headers_.content_length && *headers_.content_length != range.last - range.first + 1) {
+    reject(StatusCode::kNetwork,
+           "the server's Content-Length and Content-Range contradict each other");
+    return false;
+  }
+  return true;
+}
+
+bool HttpTransfer::take_body(std::span<const std::uint8_t> bytes) {
+  judge();
+  if (judgement_ == Judgement::kReject || judgement_ == Judgement::kRestart) return false;
+  if (judgement_ == Judgement::kDiscard) {
+    discarded_bytes_ += bytes.size();
+    return discarded_bytes_ <= kMaxDiscardedBytes;
+  }
+  const std::uint64_t most =
+      headers_.status == 206 ? std::min(expected_bytes_, request_.max_bytes) : request_.max_bytes;
+  if (bytes.size() > most - body_.size()) {
+    reject(StatusCode::kIntegrity,
+           fmt::format("the server sends more than the {} bytes expected", most));
+    return false;
+  }
+  body_.insert(body_.end(), bytes.begin(), bytes.end());
+  return true;
+}
+
+HttpTransfer::Next HttpTransfer::redirect() {
+  const auto target = resolve_url(url_, headers_.location);
+  if (!target) {
+    reject(StatusCode::kNetwork, "redirected to what is not an http(s) URL; use another source");
+    return {};
+  }
+  if (url_.scheme == "https" && target->scheme == "http") {
+    reject(StatusCode::kNetwork,
+           fmt::format("redirected from https to plain http ({}); not followed", target->shown()));
+    return {};
+  }
+  if (++redirects_ > kMaxRedirects) {
+    reject(StatusCode::kNetwork, fmt::format("more than {} redirects", kMaxRedirects));
+    return {};
+  }
+  url_ = *target;
+  return {Step::kRedirect, std::chrono::milliseconds(0)};
+}
+
+HttpTransfer::Next HttpTransfer::retry_or_fail(bool transient, const std::string& why,
+                                               double random) {
+  ++failed_tries_;
+  const RetryPolicy policy = request_.profile ? request_.profile->retry : RetryPolicy();
+  if (transient) {
+    if (const auto delay = retry_delay(policy, failed_tries_, headers_.retry_after, random)) {
+      url_ = request_.url;
+      redirects_ = 0;
+      return {Step::kRetry, *delay};
+    }
+  }
+  std::string text = why;
+  if (failed_tries_ > 1) text += fmt::format(" ({} tries)", failed_tries_);
+  if (headers_.retry_after && transient && failed_tries_ < policy.max_tries) {
+    text += fmt::format("; the server asks to wait {} s", headers_.retry_after->count());
+  }
+  reject(StatusCode::kNetwork, std::move(text));
+  return {};
+}
+
+HttpTransfer::Next HttpTransfer::finish(const End& end, double random) {
+  if (headers_.status != 0) judge();  // an answer without a body was not looked at yet
+  Next next;
+  if (judgement_ == Judgement::kReject) {
+    next = {};
+  } else if (is_redirect(headers_.status) && !headers_.location.empty()) {
+    next = redirect();
+  } else if (judgement_ == Judgement::kRestart || (headers_.status == 416 && resuming())) {
+    body_.clear();
+    next = retry_or_fail(true, "the file changed on the server while it was downloaded", random);
+  } else if (judgement_ == Judgement::kDiscard) {
+    next = retry_or_fail(
+        is_retryable_status(headers_.status),
+        fmt::format("{} {}; {}", headers_.status, headers_.reason, advice_for(headers_.status)),
+        random);
+  } else if (!end.complete) {
+    next = retry_or_fail(end.transient, end.reason, random);
+    if (error_) error_->unreachable = end.unreachable;
+  } else if (expected_bytes_ != 0 && body_.size() < expected_bytes_) {
+    next = retry_or_fail(
+        true, fmt::format("the answer ended after {} of {} bytes", body_.size(), expected_bytes_),
+        random);
+  }
+  if (next.step != Step::kDone) {
+    headers_ = ResponseHeaders();
+    judgement_ = Judgement::kPending;
+    discarded_bytes_ = 0;
+  }
+  return next;
+}
+
+HttpResult HttpTransfer::take_result() {
+  if (error_) return tl::unexpected<HttpError>(std::move(*error_));
+  HttpResponse response;
+  response.final_url = std::move(url_);
+  response.content_type = headers_.content_type;
+  response.changed = changed_;
+  if (changed_) return response;
+  response.body = std::move(body_);
+  response.validator = validator_;
+  response.total_size = total_size_;
+  response.resumed = resumed_;
+  return response;
+}
+
+}  // namespace cubist
