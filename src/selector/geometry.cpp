@@ -16,17 +16,22 @@ std::int32_t heads_per_cta(const Request& request, const KernelTraits& traits) {
 
 GeometryFault base_grid(const Request& request, const KernelTraits& traits, bool two_cta_pairs,
                         CtaGrid& out) {
-  if (traits.kernel_type == KernelType::kContext) {
-    out.num_ctas_q = static_cast<std::int32_t>(ceil_div(request.max_q_len, traits.step_q));
-  } else {
-    out.num_ctas_q =
-        static_cast<std::int32_t>(ceil_div(request.max_q_len, tokens_per_cta(request, traits)));
-  }
+  std::int32_t tokens = traits.step_q;
+  if (traits.kernel_type != KernelType::kContext) tokens = tokens_per_cta(request, traits);
+  out.num_ctas_q =
+      request.max_q_len == 1 ? 1 : static_cast<std::int32_t>(ceil_div(request.max_q_len, tokens));
   out.heads_per_cta = heads_per_cta(request, traits);
-  if (request.num_q_heads % out.heads_per_cta != 0) return GeometryFault::kHeadsPerCta;
   out.num_head_ctas = request.num_q_heads / out.heads_per_cta;
-  if (traits.head_dim_vo % traits.head_dim_per_cta_v != 0) return GeometryFault::kHeadDimPerCta;
-  out.num_head_dim_ctas = traits.head_dim_vo / traits.head_dim_per_cta_v;
+  if (out.num_head_ctas * out.heads_per_cta != request.num_q_heads) {
+    return GeometryFault::kHeadsPerCta;
+  }
+  out.num_head_dim_ctas = 1;
+  if (traits.head_dim_vo != traits.head_dim_per_cta_v) {
+    out.num_head_dim_ctas = traits.head_dim_vo / traits.head_dim_per_cta_v;
+    if (out.num_head_dim_ctas * traits.head_dim_per_cta_v != traits.head_dim_vo) {
+      return GeometryFault::kHeadDimPerCta;
+    }
+  }
   out.num_ctas_kv = 1;
   out.x = out.num_ctas_q;
   out.y = std::int64_t{out.num_head_ctas} * out.num_head_dim_ctas;
@@ -51,8 +56,10 @@ std::int64_t visible_kv_len(const Request& request, const KernelTraits& traits) 
 }
 
 std::int32_t split_count(const Request& request, const KernelTraits& traits, const CtaGrid& base) {
+  const std::int64_t total = base.total();
+  if (2 * total > request.num_sms) return 1;
   const std::int64_t pieces = ceil_div(visible_kv_len(request, traits), 2 * traits.step_kv);
-  const std::int64_t room = std::max<std::int64_t>(1, request.num_sms / base.total());
+  const std::int64_t room = request.num_sms / static_cast<std::int32_t>(total);
   return static_cast<std::int32_t>(std::min(pieces, room));
 }
 

@@ -7,7 +7,16 @@
 
 namespace cubist::selector {
 
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+/// Rounded up; both positive. Divides in 32 bits where that is enough: selection divides a lot, and
+/// the wide division costs several times as much.
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  const auto sum = static_cast<std::uint64_t>(a + b - 1);
+  const auto divisor = static_cast<std::uint64_t>(b);
+  if ((sum | divisor) >> 32 == 0) {
+    return static_cast<std::uint32_t>(sum) / static_cast<std::uint32_t>(divisor);
+  }
+  return static_cast<std::int64_t>(sum / divisor);
+}
 
 /// How a trtllm-gen kernel's CTAs are laid over a problem: X = num_ctas_q * num_ctas_kv (doubled
 /// for pairs of CTAs), Y = heads and output columns, Z = batch.

@@ -28,8 +28,7 @@ int arch_rank(SmArch arch) {
 
 /// Sizes that geometry divides by. A parsed manifest has passed this already; tables made otherwise
 /// too.
-bool has_usable_sizes(const KernelRecord& record, KernelFamily family) {
-  const KernelTraits& t = record.traits;
+bool has_usable_sizes(const KernelTraits& t, KernelFamily family) {
   if (t.tile_q == 0 || t.threads == 0 || t.threads > 1024) return false;
   if (family == KernelFamily::kCubistDecode) return true;
   return t.tile_kv != 0 && t.step_q != 0 && t.step_kv != 0 && t.head_dim_per_cta_v != 0;
@@ -111,39 +110,51 @@ std::size_t PackTable::index_bytes() const {
          bytes_of(slots_) + bytes_of(archs_) + sizeof(*this);
 }
 
-void PackTable::build(const PackView& pack, std::span<const Sha256Digest> sorted_barred) {
+Status PackTable::build(const PackView& pack, std::span<const Sha256Digest> sorted_barred) {
   pack_ = pack;
-  assign_groups(sorted_barred);
+  std::vector<std::uint64_t> hashes(pack.kernels.size());
+  CUBIST_RETURN_IF_ERROR(read_records(sorted_barred, hashes));
   collect_members();
   slots_.assign(slot_count_for(members_.size()), Slot{});
   for (std::uint32_t index = 0; index < group_of_.size(); ++index) {
-    if (group_of_[index] != kNoGroup) insert_record(index);
+    if (group_of_[index] != kNoGroup) insert_record(index, hashes[index]);
   }
+  return {};
 }
 
-void PackTable::assign_groups(std::span<const Sha256Digest> sorted_barred) {
-  group_of_.resize(pack_.kernels.size());
+/// The one walk over all records: they are the large part, and the rest works on what is kept here.
+Status PackTable::read_records(std::span<const Sha256Digest> sorted_barred,
+                               std::span<std::uint64_t> hashes) {
+  group_of_.assign(pack_.kernels.size(), kNoGroup);
   group_slots_.assign(256, 0);
   GroupId last = kNoGroup;  // neighbours in a manifest mostly share their group
   for (std::size_t i = 0; i < pack_.kernels.size(); ++i) {
     const KernelRecord& record = pack_.kernels[i];
-    if (std::find(archs_.begin(), archs_.end(), record.traits.arch) == archs_.end()) {
-      archs_.push_back(record.traits.arch);
+    const KernelTraits& traits = record.traits;
+    if (archs_.empty() || std::find(archs_.begin(), archs_.end(), traits.arch) == archs_.end()) {
+      archs_.push_back(traits.arch);
     }
-    if (pack_.revision == HeuristicRevision::kNone || computes_in_unknown_ways(record.traits) ||
+    if (pack_.revision == HeuristicRevision::kNone || computes_in_unknown_ways(traits) ||
         std::binary_search(sorted_barred.begin(), sorted_barred.end(), record.sha256)) {
-      group_of_[i] = kNoGroup;
       continue;
     }
-    const std::uint64_t types = type_word(record.traits);
-    const std::uint64_t shape = shape_word(record.traits);
+    if (!has_usable_sizes(traits, pack_.family)) {
+      return fail(StatusCode::kManifestInvalid,
+                  "kernel '{}' of pack '{}' has a tile, step or column count of 0, or threads "
+                  "outside 1..1024: it cannot be launched; correct or remove the entry",
+                  record.name, pack_.name);
+    }
+    const std::uint64_t types = type_word(traits);
+    const std::uint64_t shape = shape_word(traits);
     if (last == kNoGroup || groups_[last].types != types || groups_[last].shape != shape) {
-      last = find_group(record.traits);
+      last = find_group(traits);
     }
     if (last == kNoGroup) last = add_group(types, shape);
     group_of_[i] = last;
     ++groups_[last].count;
+    hashes[i] = hash_words(last, tile_word(traits), kind_word(traits));
   }
+  return {};
 }
 
 PackTable::GroupId PackTable::add_group(std::uint64_t types, std::uint64_t shape) {
@@ -180,20 +191,18 @@ void PackTable::collect_members() {
   }
 }
 
-void PackTable::insert_record(std::uint32_t index) {
-  const KernelRecord& record = pack_.kernels[index];
-  const std::uint64_t tile = tile_word(record.traits);
-  const std::uint32_t kind = kind_word(record.traits);
-  const std::uint64_t hash = hash_words(group_of_[index], tile, kind);
+void PackTable::insert_record(std::uint32_t index, std::uint64_t hash) {
   const auto tag = static_cast<std::uint32_t>(hash >> 32);
   const std::size_t mask = slots_.size() - 1;
   std::size_t i = hash & mask;
   for (; slots_[i].record_plus_one != 0; i = (i + 1) & mask) {
     if (slots_[i].tag != tag) continue;
     const std::uint32_t other_index = slots_[i].record_plus_one - 1;
+    const KernelRecord& record = pack_.kernels[index];
     const KernelRecord& other = pack_.kernels[other_index];
     const bool same_key = group_of_[other_index] == group_of_[index] &&
-                          tile_word(other.traits) == tile && kind_word(other.traits) == kind;
+                          tile_word(other.traits) == tile_word(record.traits) &&
+                          kind_word(other.traits) == kind_word(record.traits);
     // Look-ups can reach one kernel a key and architecture: keep it alone, so that a pack of equal
     // kernels cannot make the probe sequences long.
     if (same_key && other.traits.arch == record.traits.arch) {
@@ -219,16 +228,7 @@ Result<KernelTable> KernelTable::build(std::span<const PackView> packs,
                   packs[i].name, packs[i].kernels.size(),
                   std::numeric_limits<std::uint32_t>::max() / 4);
     }
-    for (const KernelRecord& record : packs[i].kernels) {
-      if (packs[i].revision != HeuristicRevision::kNone &&
-          !has_usable_sizes(record, packs[i].family)) {
-        return fail(StatusCode::kManifestInvalid,
-                    "kernel '{}' of pack '{}' has a tile, step or column count of 0, or threads "
-                    "outside 1..1024: it cannot be launched; correct or remove the entry",
-                    record.name, packs[i].name);
-      }
-    }
-    table.packs_[i].build(packs[i], sorted_barred);
+    CUBIST_RETURN_IF_ERROR(table.packs_[i].build(packs[i], sorted_barred));
   }
   return table;
 }

@@ -59,12 +59,12 @@ class PackTable {
 
  private:
   friend class KernelTable;
-  void build(const PackView& pack, std::span<const Sha256Digest> sorted_barred);
-  void assign_groups(std::span<const Sha256Digest> sorted_barred);
+  Status build(const PackView& pack, std::span<const Sha256Digest> sorted_barred);
+  Status read_records(std::span<const Sha256Digest> sorted_barred, std::span<std::uint64_t> hashes);
   GroupId add_group(std::uint64_t types, std::uint64_t shape);
   void insert_group(GroupId id);
   void collect_members();
-  void insert_record(std::uint32_t index);
+  void insert_record(std::uint32_t index, std::uint64_t hash);
 
   struct Slot {
     std::uint32_t tag = 0;

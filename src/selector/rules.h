@@ -75,7 +75,7 @@ struct RuleChoice {
   RuleRefusal refusal = RuleRefusal::kNoKernel;
   const KernelRecord* record = nullptr;
   CtaGrid grid;
-  KernelTraits wanted;  ///< what was looked up last
+  KernelTraits wanted;  ///< what was looked up last; set when refused
 };
 
 /// What a revision's rules answer. `sibling`: for a choice that reduces through cluster memory,

@@ -88,7 +88,8 @@ bool cubist_decode_serves(const Request& request, const KernelTraits& traits) {
          runs_on(traits.arch, request.sm) && traits.smem <= request.max_smem;
 }
 
-void answer_from_cubist_decode(const PackTable& pack, const Request& request, PackAnswer& answer) {
+void answer_from_cubist_decode(const PackTable& pack, const Request& request, Selection& selection,
+                               PackAnswer& answer) {
   const std::int64_t rows = std::int64_t{request.heads_per_kv} * request.max_q_len;
   const KernelRecord* best = nullptr;
   for (const std::uint32_t index : pack.group_members(pack.find_group(request.wanted))) {
@@ -101,8 +102,8 @@ void answer_from_cubist_decode(const PackTable& pack, const Request& request, Pa
     answer.wanted = request.wanted;
     return;
   }
-  fill_decode_plan(pack.pack(), request, *best, answer.selection.plans[0]);
-  answer.selection.num_plans = 1;
+  fill_decode_plan(pack.pack(), request, *best, selection.plans[0]);
+  selection.num_plans = 1;
 }
 
 }  // namespace cubist::selector

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "model/launch_plan.h"
 #include "selector/kernel_table.h"
 #include "selector/request.h"
 
@@ -18,7 +19,8 @@ struct PackAnswer;
 /// there.
 Status check_entry_cubist_decode(const Request& request);
 
-void answer_from_cubist_decode(const PackTable& pack, const Request& request, PackAnswer& answer);
+void answer_from_cubist_decode(const PackTable& pack, const Request& request, Selection& selection,
+                               PackAnswer& answer);
 
 /// Whether a kernel of this family serves the request.
 bool cubist_decode_serves(const Request& request, const KernelTraits& traits);

@@ -46,12 +46,14 @@ RuleResult run_rules(const PackTable& pack, const Request& request, const RuleOp
 /// A rule's choice counts only if it gives the right answer.
 void check_choice(const PackTable& pack, const Request& request, RuleChoice& choice) {
   if (choice.refusal != RuleRefusal::kNone) return;
+  const KernelTraits& traits = choice.record->traits;
+  const HeuristicRevision revision = pack.pack().revision;
+  if (serves_with_grid(request, traits, revision, choice.grid)) return;
   CtaGrid ignored;
-  const Misfits misfits =
-      find_misfits(request, choice.record->traits, pack.pack().revision, false, ignored);
-  if (misfits.none()) return;
-  choice.refusal =
-      misfits.has(Misfit::kHeadGroups) ? RuleRefusal::kSplitsHeadGroups : RuleRefusal::kNotServed;
+  const bool groups =
+      find_misfits(request, traits, revision, true, ignored).has(Misfit::kHeadGroups);
+  choice.refusal = groups ? RuleRefusal::kSplitsHeadGroups : RuleRefusal::kNotServed;
+  choice.wanted = traits;
 }
 
 FallbackReason reason_for(RuleRefusal refusal) {
@@ -90,13 +92,12 @@ void add_fallback(const ClusterKnowledge& known, RuleRefusal refusal, Selection&
 
 void answer_from_trtllm_gen(const PackTable& pack, const Request& request,
                             const DeviceProfile& device, const SelectOptions& options,
-                            RuleTrace* trace, PackAnswer& answer) {
+                            RuleTrace* trace, Selection& selection, PackAnswer& answer) {
   const ClusterKnowledge known{pack, request, device, options.occupancy};
   RuleResult rules = run_rules(pack, request, options.rules, trace);
   check_choice(pack, request, rules.choice);
   if (rules.has_sibling) check_choice(pack, request, rules.sibling);
 
-  Selection& selection = answer.selection;
   const RuleChoice* last = &rules.choice;
   if (rules.choice.refusal == RuleRefusal::kNone) {
     add_plan(pack, request, *rules.choice.record, rules.choice.grid, FallbackReason::kNone,
@@ -145,18 +146,20 @@ Status check_entry(HeuristicRevision revision, const Request& request) {
 }
 
 void answer_from_pack(const PackTable& pack, const Request& request, const DeviceProfile& device,
-                      const SelectOptions& options, RuleTrace* trace, PackAnswer& answer) {
-  answer.selection.num_plans = 0;
+                      const SelectOptions& options, RuleTrace* trace, Selection& selection,
+                      PackAnswer& answer) {
+  selection.num_plans = 0;
   answer.refusal = RuleRefusal::kNone;
   if (pack.pack().revision == HeuristicRevision::kCubistDecode_1) {
-    answer_from_cubist_decode(pack, request, answer);
+    answer_from_cubist_decode(pack, request, selection, answer);
   } else {
-    answer_from_trtllm_gen(pack, request, device, options, trace, answer);
+    answer_from_trtllm_gen(pack, request, device, options, trace, selection, answer);
   }
 }
 
-Result<Selection> select(const KernelTable& table, const AttentionProblem& problem,
-                         const DeviceProfile& device, const SelectOptions& options) {
+Status select_into(const KernelTable& table, const AttentionProblem& problem,
+                   const DeviceProfile& device, const SelectOptions& options, Selection& out) {
+  out.num_plans = 0;
   Request request;
   CUBIST_RETURN_IF_ERROR(prepare_request(problem, device, request));
   std::optional<Error> first_refusal;
@@ -167,8 +170,8 @@ Result<Selection> select(const KernelTable& table, const AttentionProblem& probl
       continue;
     }
     PackAnswer answer;
-    answer_from_pack(pack, request, device, options, nullptr, answer);
-    if (answer.selection.num_plans > 0) return answer.selection;
+    answer_from_pack(pack, request, device, options, nullptr, out, answer);
+    if (out.num_plans > 0) return {};
     if (!first_refusal) first_refusal = refusal_error(pack, answer, options.strict);
   }
   if (first_refusal) return tl::unexpected<Error>(std::move(*first_refusal));
@@ -177,6 +180,14 @@ Result<Selection> select(const KernelTable& table, const AttentionProblem& probl
       "the manifest has no kernels for a device of compute capability {}.{} (sm {}): {} pack(s) "
       "looked at; import or name a manifest for this architecture",
       request.sm / 10, request.sm % 10, request.sm, table.packs().size());
+}
+
+Result<Selection> select(const KernelTable& table, const AttentionProblem& problem,
+                         const DeviceProfile& device, const SelectOptions& options) {
+  Result<Selection> result{Selection{}};
+  Status status = select_into(table, problem, device, options, *result);
+  if (!status) result = forward_error(status);
+  return result;
 }
 
 }  // namespace cubist::selector

@@ -36,16 +36,22 @@ struct SelectOptions {
 Result<Selection> select(const KernelTable& table, const AttentionProblem& problem,
                          const DeviceProfile& device, const SelectOptions& options = {});
 
-/// What one pack answers; the pieces of `select` that explain needs too.
+/// The same into a selection the caller keeps, which saves clearing and moving one. After a failure
+/// `out` holds no plans.
+Status select_into(const KernelTable& table, const AttentionProblem& problem,
+                   const DeviceProfile& device, const SelectOptions& options, Selection& out);
+
+/// Why a pack's own rules refused; the pieces of `select` that explain needs too.
 struct PackAnswer {
-  Selection selection;                       ///< num_plans 0: refused
-  RuleRefusal refusal = RuleRefusal::kNone;  ///< why the pack's rules alone found nothing
-  KernelTraits wanted;                       ///< what they looked up last, for the message
+  RuleRefusal refusal = RuleRefusal::kNone;
+  KernelTraits wanted;  ///< what they looked up last, for the message
 };
 
-/// The plans of one pack for a request that passed the pack's entry checks.
+/// The plans of one pack for a request that passed the pack's entry checks, into `selection`;
+/// num_plans 0: refused.
 void answer_from_pack(const PackTable& pack, const Request& request, const DeviceProfile& device,
-                      const SelectOptions& options, RuleTrace* trace, PackAnswer& answer);
+                      const SelectOptions& options, RuleTrace* trace, Selection& selection,
+                      PackAnswer& answer);
 
 /// Whether the pack's rules are meant for the device and it has kernels for it.
 bool pack_fits_device(const PackTable& pack, std::uint32_t sm);

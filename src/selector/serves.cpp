@@ -76,6 +76,11 @@ bool scheduler_fits(const Request& request, const KernelTraits& traits) {
   return traits.scheduler == TileScheduler::kStatic && request.is_decode();
 }
 
+bool within_grid_limits(const CtaGrid& grid) {
+  return grid.x <= kMaxGridX && grid.y <= kMaxGridYz && grid.z <= kMaxGridYz &&
+         grid.total() <= kMaxGridX;
+}
+
 /// The grid with the kernel's own split, or the misfit that forbids it.
 Misfit lay_out(const Request& request, const KernelTraits& traits, CtaGrid& grid) {
   switch (base_grid(request, traits, traits.two_cta_mma, grid)) {
@@ -98,15 +103,11 @@ Misfit lay_out(const Request& request, const KernelTraits& traits, CtaGrid& grid
     if (num_ctas_kv < 2) return Misfit::kSplit;
   }
   apply_split(traits, num_ctas_kv, grid);
-  const bool within = grid.x <= kMaxGridX && grid.y <= kMaxGridYz && grid.z <= kMaxGridYz &&
-                      grid.total() <= kMaxGridX;
-  return within ? Misfit::kNone : Misfit::kGridLimits;
+  return within_grid_limits(grid) ? Misfit::kNone : Misfit::kGridLimits;
 }
 
-}  // namespace
-
-Misfits find_misfits(const Request& request, const KernelTraits& traits, HeuristicRevision revision,
-                     bool all, CtaGrid& grid) {
+Misfits trait_misfits(const Request& request, const KernelTraits& traits,
+                      HeuristicRevision revision, bool all) {
   Misfits found;
   const KernelTraits& want = request.wanted;
   // True when the search is over.
@@ -145,9 +146,23 @@ Misfits find_misfits(const Request& request, const KernelTraits& traits, Heurist
   if (note(std::uint64_t{traits.smem} + kReservedSmem <= request.max_smem, Misfit::kSmem)) {
     return found;
   }
-  const Misfit layout = lay_out(request, traits, grid);
-  found.bits |= static_cast<std::uint32_t>(layout);
   return found;
+}
+
+}  // namespace
+
+Misfits find_misfits(const Request& request, const KernelTraits& traits, HeuristicRevision revision,
+                     bool all, CtaGrid& grid) {
+  Misfits found = trait_misfits(request, traits, revision, all);
+  if (found.none() || all) {
+    found.bits |= static_cast<std::uint32_t>(lay_out(request, traits, grid));
+  }
+  return found;
+}
+
+bool serves_with_grid(const Request& request, const KernelTraits& traits,
+                      HeuristicRevision revision, const CtaGrid& grid) {
+  return trait_misfits(request, traits, revision, false).none() && within_grid_limits(grid);
 }
 
 std::string_view to_string(Misfit misfit) {

@@ -44,8 +44,13 @@ struct Misfits {
 /// prefer, and the grid it would have. Stops at the first misfit unless `all`. A cluster's
 /// occupancy is not looked at. Rules and their evidence: docs/design/selection.md, "What serves
 /// means".
+/// `grid` is written when the kernel serves.
 Misfits find_misfits(const Request& request, const KernelTraits& traits, HeuristicRevision revision,
                      bool all, CtaGrid& grid);
+
+/// The same for a kernel whose grid is known already: its traits and the limits of a launch.
+bool serves_with_grid(const Request& request, const KernelTraits& traits,
+                      HeuristicRevision revision, const CtaGrid& grid);
 
 /// "page size", "mask", ...: the field or rule, for messages. One bit only.
 std::string_view to_string(Misfit misfit);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <limits>
 
@@ -35,12 +34,12 @@ class TrtllmGenPasses {
 
   RuleResult run() {
     RuleResult result;
-    state_ = initial_state();
-    result.choice = settle();
+    set_initial_state();
+    settle(result.choice);
     if (result.choice.refusal == RuleRefusal::kNone &&
         result.choice.record->traits.multi_ctas_kv_mode == MultiCtasKvMode::kClusterSharedMemory) {
       result.has_sibling = true;
-      result.sibling = without_clusters();
+      without_clusters(result.sibling);
     }
     return result;
   }
@@ -53,66 +52,64 @@ class TrtllmGenPasses {
     bool force_global_memory = false;
   };
 
-  State initial_state() const {
-    State state;
-    state.wanted = request_.wanted;
-    state.wanted.head_dim_per_cta_v = request_.wanted.head_dim_vo;
-    state.wanted.tile_q = 128;
-    state.wanted.tile_kv = 128;
-    state.wanted.kernel_type = KernelType::kContext;
-    state.wanted.page_size = static_cast<std::uint16_t>(std::min(request_.page_size, 0xffff));
+  void set_initial_state() {
+    KernelTraits& wanted = state_.wanted;
+    wanted = request_.wanted;
+    wanted.head_dim_per_cta_v = wanted.head_dim_vo;
+    wanted.tile_q = 128;
+    wanted.tile_kv = 128;
+    wanted.page_size = static_cast<std::uint16_t>(std::min(request_.page_size, 0xffff));
     if (request_.is_decode()) {
-      state.wanted.kernel_type = KernelType::kGeneration;
-      state.wanted.scheduler = TileScheduler::kStatic;
-      state.wanted.multi_ctas_kv_mode = MultiCtasKvMode::kGlobalMemory;
-      state.wanted.mask_type =
+      wanted.kernel_type = KernelType::kGeneration;
+      wanted.scheduler = TileScheduler::kStatic;
+      wanted.multi_ctas_kv_mode = MultiCtasKvMode::kGlobalMemory;
+      wanted.mask_type =
           mla_ && Revision::mla_takes_dense_mask ? MaskType::kDense : MaskType::kCausal;
     } else {
-      state.wanted.scheduler = TileScheduler::kPersistent;
-      state.wanted.multi_ctas_kv_mode = MultiCtasKvMode::kOff;
-      state.wanted.mask_type = request_.causal ? MaskType::kCausal : MaskType::kDense;
+      wanted.kernel_type = KernelType::kContext;
+      wanted.scheduler = TileScheduler::kPersistent;
+      wanted.multi_ctas_kv_mode = MultiCtasKvMode::kOff;
+      wanted.mask_type = request_.causal ? MaskType::kCausal : MaskType::kDense;
     }
-    return state;
   }
 
   /// Selects, looks up and lays out until nothing wants a change.
-  RuleChoice settle() {
+  void settle(RuleChoice& choice) {
     for (int pass = 1;; ++pass) {
-      Reselection again = Reselection::kNone;
-      const RuleChoice choice = one_pass(again);
-      if (choice.refusal != RuleRefusal::kNone || again == Reselection::kNone) return choice;
-      if (pass == kMaxPasses) return refuse(RuleRefusal::kNotConverged);
+      const Reselection again = one_pass(choice);
+      if (choice.refusal != RuleRefusal::kNone || again == Reselection::kNone) return;
+      if (pass == kMaxPasses) {
+        choice.refusal = RuleRefusal::kNotConverged;
+        return;
+      }
     }
   }
 
   /// The published code's answer to too few active clusters: one more pass with the split kept in
   /// global memory, which must come to rest at once.
-  RuleChoice without_clusters() {
+  void without_clusters(RuleChoice& choice) {
     state_.force_global_memory = true;
     state_.wanted.multi_ctas_kv_mode = MultiCtasKvMode::kGlobalMemory;
-    Reselection again = Reselection::kNone;
-    const RuleChoice choice = one_pass(again);
-    if (again != Reselection::kNone) return refuse(RuleRefusal::kNotConverged);
-    return choice;
+    if (one_pass(choice) != Reselection::kNone) choice.refusal = RuleRefusal::kNotConverged;
   }
 
-  RuleChoice one_pass(Reselection& again) {
+  Reselection one_pass(RuleChoice& choice) {
     begin_note();
-    if (const RuleRefusal refusal = pick(); refusal != RuleRefusal::kNone) return refuse(refusal);
-    RuleChoice choice;
-    choice.wanted = state_.wanted;
-    choice.refusal = look_up(state_.wanted, choice.record);
-    if (choice.refusal != RuleRefusal::kNone) return choice;
+    Reselection again = Reselection::kNone;
+    choice.refusal = pick();
+    if (choice.refusal == RuleRefusal::kNone) {
+      choice.refusal = look_up(state_.wanted, choice.record);
+    }
+    if (choice.refusal != RuleRefusal::kNone) {
+      choice.wanted = state_.wanted;
+      end_note(choice, again);
+      return again;
+    }
+    if (trace_ != nullptr) choice.wanted = state_.wanted;  // before laying out changes it
     choice.refusal = lay_out(state_, *choice.record, choice.grid, again);
+    if (choice.refusal != RuleRefusal::kNone) choice.wanted = choice.record->traits;
     end_note(choice, again);
-    return choice;
-  }
-
-  RuleChoice refuse(RuleRefusal refusal) const {
-    RuleChoice choice;
-    choice.refusal = refusal;
-    choice.wanted = state_.wanted;
-    return choice;
+    return again;
   }
 
   RuleRefusal pick() {
@@ -286,7 +283,7 @@ class TrtllmGenPasses {
   }
 
   RuleRefusal look_up(const KernelTraits& wanted, const KernelRecord*& record) const {
-    if (wanted.tile_q > 128 || !std::has_single_bit(unsigned{wanted.tile_q})) {
+    if (wanted.tile_q > 128 || (wanted.tile_q & (wanted.tile_q - 1)) != 0) {
       return RuleRefusal::kTileNotBuildable;
     }
     record = table_.find(group_, wanted, request_.sm);
