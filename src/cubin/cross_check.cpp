@@ -46,7 +46,9 @@ std::vector<Disagreement> cross_check(const CubinFile& cubin, const KernelRecord
   if (entry->max_threads) compare("threads", std::uint32_t{traits.threads}, entry->threads());
   if (entry->dynamic_smem) compare("smem", traits.smem, *entry->dynamic_smem);
   if (entry->two_cta_mma) compare("two_cta_mma", traits.two_cta_mma, *entry->two_cta_mma);
-  compare("param_bytes", param_layout_bytes(layout), entry->param_bytes);
+  if (layout != ParamLayout::kNone) {
+    compare("param_bytes", param_layout_bytes(layout), entry->param_bytes);
+  }
   return found;
 }
 

@@ -203,10 +203,12 @@ Result<std::unordered_map<std::uint32_t, std::uint32_t>> read_register_counts(
                             record->payload.size());
       }
       const auto symbol = payload->get<std::uint32_t, 0>();
-      if (symbol >= elf.symbols.size() ||
-          !registers.emplace(symbol, payload->get<std::uint32_t, 4>()).second) {
-        return broken_cubin(file, ".nv.info counts registers of symbol {} of {}, or twice", symbol,
+      if (symbol >= elf.symbols.size()) {
+        return broken_cubin(file, ".nv.info counts registers of symbol {} of {}", symbol,
                             elf.symbols.size());
+      }
+      if (!registers.emplace(symbol, payload->get<std::uint32_t, 4>()).second) {
+        return broken_cubin(file, ".nv.info counts the registers of symbol {} twice", symbol);
       }
     }
   }
