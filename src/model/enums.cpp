@@ -31,12 +31,18 @@ constexpr std::array<std::string_view, 5> kKernelTypes = {"context", "generation
 constexpr std::array<std::string_view, 2> kSchedulers = {"static", "persistent"};
 constexpr std::array<std::string_view, 4> kModes = {"off", "gmem", "gmem_separate", "cga_smem"};
 constexpr std::array<std::string_view, 3> kSparse = {"none", "static", "dynamic"};
-constexpr std::array<std::string_view, 2> kFamilies = {"trtllm_gen_fmha", "cubist_decode"};
+constexpr std::array<std::string_view, 3> kFamilies = {"trtllm_gen_fmha", "cubist_decode",
+                                                       "cubist_aux"};
 constexpr std::array<std::string_view, 4> kRevisions = {
     "trtllm-gen-fmha-0.6.8", "trtllm-gen-fmha-0.6.13", "cubist-decode-1", "none"};
-constexpr std::array<std::string_view, 5> kParamLayouts = {
-    "trtllm-gen-fmha-1088", "trtllm-gen-fmha-1152", "trtllm-gen-fmha-1280", "cubist-decode-1",
-    "none"};
+constexpr std::array<std::string_view, 8> kParamLayouts = {"trtllm-gen-fmha-1088",
+                                                           "trtllm-gen-fmha-1152",
+                                                           "trtllm-gen-fmha-1280",
+                                                           "cubist-decode-1",
+                                                           "none",
+                                                           "cubist-reduce-1",
+                                                           "cubist-lse-1",
+                                                           "cubist-fuse-scales-1"};
 
 }  // namespace
 
@@ -94,7 +100,14 @@ std::uint32_t param_layout_bytes(ParamLayout layout) {
       return 1280;
     case ParamLayout::kCubistDecode1:
       return 256;
-    case ParamLayout::kNone: break;
+    case ParamLayout::kCubistReduce1:
+      return 128;
+    case ParamLayout::kCubistLse1:
+      return 48;
+    case ParamLayout::kCubistFuseScales1:
+      return 80;
+    case ParamLayout::kNone:
+      break;
   }
   return 0;
 }

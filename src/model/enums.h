@@ -30,7 +30,11 @@ enum class MultiCtasKvMode : std::uint8_t {
 enum class SparseType : std::uint8_t { kNone = 0, kStaticTokens = 1, kDynamicTokens = 2 };
 
 /// The kernels' families: what traits mean, how parameters are laid out, which rules choose.
-enum class KernelFamily : std::uint8_t { kTrtllmGenFmha = 0, kCubistDecode = 1 };
+enum class KernelFamily : std::uint8_t {
+  kTrtllmGenFmha = 0,
+  kCubistDecode = 1,
+  kCubistAux = 2,  ///< launched beside attention kernels: reduction, LSE, fused scales
+};
 
 /// Which published rules choose; named by a manifest's pack, so that a new one moves no old choice.
 enum class HeuristicRevision : std::uint8_t {
@@ -46,7 +50,10 @@ enum class ParamLayout : std::uint8_t {
   kTrtllmGenFmha1152 = 1,
   kTrtllmGenFmha1280 = 2,
   kCubistDecode1 = 3,
-  kNone = 4,  ///< no layout is known: such kernels are never launched
+  kNone = 4,           ///< no layout is known: such kernels are never launched
+  kCubistReduce1 = 5,  // model/aux_params.h, this one and the next two
+  kCubistLse1 = 6,
+  kCubistFuseScales1 = 7,
 };
 
 // Names used in JSON, on the command line and in messages; one spelling each.
@@ -59,7 +66,7 @@ std::string_view to_string(KernelType value);       // context generation swaps 
 std::string_view to_string(TileScheduler value);    // static persistent
 std::string_view to_string(MultiCtasKvMode value);  // off gmem gmem_separate cga_smem
 std::string_view to_string(SparseType value);       // none static dynamic
-std::string_view to_string(KernelFamily value);     // trtllm_gen_fmha cubist_decode
+std::string_view to_string(KernelFamily value);     // trtllm_gen_fmha cubist_decode cubist_aux
 std::string_view to_string(HeuristicRevision value);  // trtllm-gen-fmha-0.6.8 ... none
 std::string_view to_string(ParamLayout value);        // trtllm-gen-fmha-1088 ... none
 

@@ -15,6 +15,9 @@ namespace cubist {
 ///
 /// family cubist_decode reads a few fields in its own way: page_size 0 with dynamic_page means any
 /// power of two given in the parameters; tile_q is the most (token, head) rows one CTA holds.
+///
+/// family cubist_aux chooses by name and says little here: of a reduction dtype_o is O's type,
+/// dtype_k and dtype_v that of the partial results, head_dim and tile_q the largest served.
 struct KernelTraits {
   Dtype dtype_q = Dtype::kUnknown;
   Dtype dtype_k = Dtype::kUnknown;

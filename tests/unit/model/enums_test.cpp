@@ -17,6 +17,14 @@ TEST_CASE("every enum word reads back as itself") {
     CHECK(cubist::parse_param_layout(cubist::to_string(layout)) == layout);
     CHECK(cubist::param_layout_bytes(layout) > 0);
   }
+  for (std::uint8_t i = 0; i < 8; ++i) {
+    const auto layout = static_cast<cubist::ParamLayout>(i);
+    CHECK(cubist::parse_param_layout(cubist::to_string(layout)) == layout);
+  }
+  for (std::uint8_t i = 0; i < 3; ++i) {
+    const auto family = static_cast<cubist::KernelFamily>(i);
+    CHECK(cubist::parse_kernel_family(cubist::to_string(family)) == family);
+  }
   CHECK_FALSE(cubist::parse_dtype("unknown").has_value());
   CHECK_FALSE(cubist::parse_dtype("BF16").has_value());
   CHECK_FALSE(cubist::parse_phase("").has_value());
