@@ -22,9 +22,6 @@ struct KernelRef {
   std::uint32_t kernel;
 };
 
-// Pairs of records with one digest are compared with each other: keeps that from growing quadratic.
-// Published: 3.
-constexpr std::size_t kMaxRecordsPerDigest = 256;
 constexpr std::size_t kMaxPacks = 1024;
 
 std::string kernel_pointer(std::size_t pack, std::size_t kernel) {
@@ -90,8 +87,18 @@ constexpr std::array<RevisionRule, 3> kRevisionRules = {{
 }};
 
 bool layout_of_family(KernelFamily family, ParamLayout layout) {
-  return layout == ParamLayout::kNone ||
-         (layout == ParamLayout::kCubistDecode1) == (family == KernelFamily::kCubistDecode);
+  switch (layout) {
+    case ParamLayout::kNone:
+      return true;
+    case ParamLayout::kCubistDecode1:
+      return family == KernelFamily::kCubistDecode;
+    case ParamLayout::kCubistReduce1:
+    case ParamLayout::kCubistLse1:
+    case ParamLayout::kCubistFuseScales1:
+      return family == KernelFamily::kCubistAux;
+    default:
+      return family == KernelFamily::kTrtllmGenFmha;
+  }
 }
 
 Status check_revision(const Pack& pack, const std::string& pointer) {

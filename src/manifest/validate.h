@@ -13,6 +13,9 @@ inline constexpr std::size_t kMaxNameLength = 512;
 inline constexpr std::size_t kMaxPathLength = 1024;
 inline constexpr std::size_t kMaxLocationLength = 4096;
 inline constexpr std::size_t kMaxDescriptionLength = 65536;
+/// Records with one digest are compared pair by pair: keeps that from growing quadratic.
+/// Published: 3.
+inline constexpr std::size_t kMaxRecordsPerDigest = 256;
 
 /// The rules a manifest must keep whatever made it: safe names and paths, sizes, traits that can be
 /// launched, family, revision and parameter layout that belong together, no artifact twice, no path
