@@ -5,8 +5,10 @@
 /// that walk over the threads of a launch without a GPU.
 #ifdef __CUDACC__
 #define CUBIST_AUX_FN __host__ __device__ __forceinline__
+#define CUBIST_AUX_UNROLL _Pragma("unroll")
 #else
 #define CUBIST_AUX_FN inline
+#define CUBIST_AUX_UNROLL
 #endif
 
 namespace cubist_aux {

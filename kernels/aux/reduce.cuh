@@ -95,21 +95,21 @@ template <Element kPartial>
 CUBIST_AUX_FN void add_entries(Sums& sums, const Stats (&stats)[kInFlight],
                                const Eight (&values)[kInFlight], float scale) {
   float maximum = sums.maximum;
-#pragma unroll
+  CUBIST_AUX_UNROLL
   for (int i = 0; i < kInFlight; ++i) {
     if (stats[i].sum != 0.0F) maximum = fmaxf(maximum, stats[i].maximum);
   }
   const float kept = exp2f(scale * (sums.maximum - maximum));
   sums.maximum = maximum;
   sums.sum *= kept;
-#pragma unroll
+  CUBIST_AUX_UNROLL
   for (float& o : sums.o) o *= kept;
-#pragma unroll
+  CUBIST_AUX_UNROLL
   for (int i = 0; i < kInFlight; ++i) {
     if (stats[i].sum == 0.0F) continue;
     const float weight = exp2f(scale * (stats[i].maximum - maximum));
     sums.sum += stats[i].sum * weight;
-#pragma unroll
+    CUBIST_AUX_UNROLL
     for (int pair = 0; pair < kColumns / 2; ++pair) {
       float low = 0.0F;
       float high = 0.0F;
@@ -134,7 +134,7 @@ CUBIST_AUX_FN Sums sum_entries(const CubistReduceParams& p, const Tile& tile, in
   for (int first = 0; first < tile.num_entries; first += kInFlight) {
     Stats some_stats[kInFlight];
     Eight some_values[kInFlight];
-#pragma unroll
+    CUBIST_AUX_UNROLL
     for (int i = 0; i < kInFlight; ++i) {
       const int entry = first + i;
       some_stats[i] = {-FLT_MAX, 0.0F};
@@ -153,7 +153,7 @@ template <Element kO>
 CUBIST_AUX_FN void store_row(void* o, std::int64_t element, const float (&values)[kColumns],
                              float factor) {
   std::uint32_t pairs[kColumns / 2];
-#pragma unroll
+  CUBIST_AUX_UNROLL
   for (int pair = 0; pair < kColumns / 2; ++pair) {
     pairs[pair] = pack<kO>(values[2 * pair] * factor, values[2 * pair + 1] * factor);
   }
