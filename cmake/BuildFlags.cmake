@@ -12,6 +12,13 @@ if(CUBIST_SANITIZE)
   target_link_options(cubist_build_flags INTERFACE -fsanitize=${_cubist_sanitizers})
 endif()
 
+if(CUBIST_BUILD_FUZZERS)
+  # What libFuzzer steers by, and what llvm-cov counts lines with.
+  target_compile_options(cubist_build_flags INTERFACE
+    -fsanitize=fuzzer-no-link -fprofile-instr-generate -fcoverage-mapping)
+  target_link_options(cubist_build_flags INTERFACE -fprofile-instr-generate)
+endif()
+
 find_program(CUBIST_CCACHE ccache)
 if(CUBIST_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_C_COMPILER_LAUNCHER ${CUBIST_CCACHE})

@@ -1,0 +1,93 @@
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "support/byte_writer.h"
+#include "support/synthetic_cubin.h"
+#include "support/zip_writer.h"
+
+// Writes FOLDER/elf and FOLDER/zip: small good files of every kind, for the fuzzers to start from.
+
+namespace cubist::test {
+namespace {
+
+using Kind = SmArch::Kind;
+using Files = std::vector<std::pair<std::string, std::vector<std::uint8_t>>>;
+
+Files cubins() {
+  SyntheticKernel full;
+  full.name = "fmha";
+  full.params = {8, 4, 1268};
+  full.smem = 0x12345;
+  full.cluster = std::array<std::uint32_t, 3>{2, 1, 1};
+  full.two_cta_mma = true;
+  full.static_smem = 16;
+  SyntheticKernel bare;
+  bare.name = "bare";
+  bare.params = {};
+  bare.threads = {0, 0, 0};
+  SyntheticKernel large;
+  large.name = "large";
+  large.params = {17'472};
+  large.two_cta_mma = false;
+  return {
+      {"family", make_cubin({.kernels = {full}}).bytes},
+      {"specific", make_cubin({.arch = {100, Kind::kSpecific}, .kernels = {bare}}).bytes},
+      {"plain", make_cubin({.arch = {103, Kind::kPortable}, .kernels = {large}}).bytes},
+      {"no_note", make_cubin({.tool_note = false, .kernels = {bare}}).bytes},
+      {"release_13",
+       make_cubin({.arch = {90, Kind::kSpecific}, .release_13 = true, .kernels = {bare}}).bytes},
+      {"abi_7",
+       make_cubin({.arch = {90, Kind::kSpecific}, .abi_version = 7, .kernels = {bare}}).bytes},
+      {"sm_80",
+       make_cubin({.arch = {80, Kind::kPortable}, .abi_version = 7, .kernels = {full}}).bytes},
+      {"two_kernels", make_cubin({.kernels = {bare, full}}).bytes},
+  };
+}
+
+Files zips() {
+  const std::string text(300, 'x');
+  std::vector<std::uint8_t> two_ends = make_zip({{"a", "x"}}, {false, std::string(22, '\0')}).bytes;
+  std::copy(two_ends.end() - 44, two_ends.end() - 22, two_ends.end() - 22);
+  patch<std::uint16_t>(two_ends, two_ends.size() - 2, 0);
+  return {
+      {"empty", make_zip({}).bytes},
+      {"stored", make_zip({{"a/b.cubin", "text"}, {"c", ""}}).bytes},
+      {"deflated", make_zip({{"a/b.cubin", text, true}, {"a/", ""}}).bytes},
+      {"descriptor", make_zip({{"a", text, true, true}}).bytes},
+      {"zip64",
+       make_zip({{"a", text, true, false, true}, {"b", "x", false, true, true}}, {true, "comment"})
+           .bytes},
+      {"zip64_end", make_zip({{"a", "x"}}, {true, ""}).bytes},
+      {"two_ends", two_ends},
+      {"utf8", make_zip({{"\xe6\x97\xa5/\xf0\x9f\x98\x80/\xc3\xb6", "x"}}).bytes},
+  };
+}
+
+bool write_all(const std::string& folder, const Files& files) {
+  std::filesystem::create_directories(folder);
+  for (const auto& [name, bytes] : files) {
+    const Status written = write_file_atomically(folder + "/" + name, bytes);
+    if (!written) {
+      std::fprintf(stderr, "%s\n", written.error().message().c_str());
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+}  // namespace cubist::test
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: fuzz_seeds FOLDER\n");
+    return 2;
+  }
+  const std::string folder = argv[1];
+  const bool done = cubist::test::write_all(folder + "/elf", cubist::test::cubins()) &&
+                    cubist::test::write_all(folder + "/zip", cubist::test::zips());
+  return done ? 0 : 1;
+}
