@@ -12,13 +12,6 @@ Result<int> attribute(const Driver& driver, CUdevice_attribute which, CUdevice d
   return value;
 }
 
-Result<int> device_count(Driver& driver) {
-  CUBIST_RETURN_IF_ERROR(driver.init());
-  int count = 0;
-  CUBIST_RETURN_IF_ERROR(driver.check(driver.table().cuDeviceGetCount(&count), "cuDeviceGetCount"));
-  return count;
-}
-
 Result<DeviceProfile> profile_of(const Driver& driver, int ordinal) {
   CUdevice device = 0;
   CUBIST_RETURN_IF_ERROR(driver.check(driver.table().cuDeviceGet(&device, ordinal), "cuDeviceGet"));
@@ -46,8 +39,15 @@ Result<DeviceProfile> profile_of(const Driver& driver, int ordinal) {
 
 }  // namespace
 
+Result<int> count_devices(Driver& driver) {
+  CUBIST_RETURN_IF_ERROR(driver.init());
+  int count = 0;
+  CUBIST_RETURN_IF_ERROR(driver.check(driver.table().cuDeviceGetCount(&count), "cuDeviceGetCount"));
+  return count;
+}
+
 Result<DeviceProfile> query_device(Driver& driver, int ordinal) {
-  CUBIST_ASSIGN_OR_RETURN(const int count, device_count(driver));
+  CUBIST_ASSIGN_OR_RETURN(const int count, count_devices(driver));
   if (ordinal < 0 || ordinal >= count) {
     return fail(StatusCode::kInvalidArgument,
                 "device {} does not exist: the driver shows {} device(s), counted from 0", ordinal,
@@ -57,7 +57,7 @@ Result<DeviceProfile> query_device(Driver& driver, int ordinal) {
 }
 
 Result<std::vector<DeviceProfile>> query_devices(Driver& driver) {
-  CUBIST_ASSIGN_OR_RETURN(const int count, device_count(driver));
+  CUBIST_ASSIGN_OR_RETURN(const int count, count_devices(driver));
   std::vector<DeviceProfile> devices;
   for (int ordinal = 0; ordinal < count; ++ordinal) {
     CUBIST_ASSIGN_OR_RETURN(DeviceProfile device, profile_of(driver, ordinal));

@@ -8,6 +8,9 @@
 
 namespace cubist::driver {
 
+/// How many devices the driver shows. Calls cuInit if nobody did.
+Result<int> count_devices(Driver& driver);
+
 /// What the driver says of one device. Calls cuInit if nobody did; makes no context.
 ///
 /// errors  kInvalidArgument: no such ordinal (the message has the count); kDriverUnavailable;

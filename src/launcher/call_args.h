@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "model/attention_problem.h"
+
 namespace cubist::launcher {
 
 /// The five scales of an attention call as host numbers. 0 for sm_scale means "left out": see
@@ -40,5 +42,16 @@ struct CallArgs {
   std::uint64_t bmm1_scale_log2 = 0;
   std::uint64_t bmm2_scale = 0;
 };
+
+/// The output's strides, the dense ones filled in. Unit: elements.
+struct OutputStrides {
+  std::int64_t tokens = 0;
+  std::int64_t heads = 0;
+};
+inline OutputStrides output_strides(const AttentionProblem& problem, const CallArgs& args) {
+  const std::int64_t dense_tokens = std::int64_t{problem.num_q_heads} * problem.head_dim_vo;
+  return {args.o_stride_tokens == -1 ? dense_tokens : args.o_stride_tokens,
+          args.o_stride_heads == -1 ? problem.head_dim_vo : args.o_stride_heads};
+}
 
 }  // namespace cubist::launcher

@@ -91,12 +91,10 @@ Status check_tensors(const AttentionProblem& p, const CallArgs& args) {
                                       {{"kv_stride_batch", p.num_pages, p.kv_stride_batch},
                                        {"kv_stride_heads", p.num_kv_heads, p.kv_stride_heads},
                                        {"kv_stride_tokens", p.page_size, p.kv_stride_tokens}}));
-  const std::int64_t o_heads = args.o_stride_heads < 0 ? p.head_dim_vo : args.o_stride_heads;
-  const std::int64_t o_tokens =
-      args.o_stride_tokens < 0 ? std::int64_t{p.num_q_heads} * p.head_dim_vo : args.o_stride_tokens;
+  const OutputStrides o = output_strides(p, args);
   return check_tensor(
       "o", p.dtype_o,
-      {{"o_stride_tokens", p.sum_seq_q, o_tokens}, {"o_stride_heads", p.num_q_heads, o_heads}});
+      {{"o_stride_tokens", p.sum_seq_q, o.tokens}, {"o_stride_heads", p.num_q_heads, o.heads}});
 }
 
 }  // namespace

@@ -74,9 +74,9 @@ void fill_strides(const AttentionProblem& p, const CallArgs& args, CubistDecodeP
   params.v_stride_pages = p.kv_stride_batch;
   params.v_stride_heads = p.kv_stride_heads;
   params.v_stride_tokens = p.kv_stride_tokens;
-  params.o_stride_heads = args.o_stride_heads < 0 ? p.head_dim_vo : args.o_stride_heads;
-  params.o_stride_tokens =
-      args.o_stride_tokens < 0 ? std::int64_t{p.num_q_heads} * p.head_dim_vo : args.o_stride_tokens;
+  const OutputStrides o = output_strides(p, args);
+  params.o_stride_heads = o.heads;
+  params.o_stride_tokens = o.tokens;
 }
 
 }  // namespace

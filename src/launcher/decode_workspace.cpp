@@ -1,5 +1,6 @@
 #include "launcher/decode_workspace.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <limits>
 #include <optional>
@@ -30,7 +31,8 @@ Result<DecodeWorkspace> decode_workspace(const LaunchPlan& plan) {
   const std::uint64_t tile_q = plan.record->traits.tile_q;
   const std::uint64_t head_dim = plan.record->traits.head_dim_vo;
   const auto tiles = product({num_ctas_q, plan.grid[1], plan.grid[2]});
-  const auto counters = product({tiles.value_or(kMaxBytes), sizeof(std::int32_t)});
+  const auto counters =
+      product({std::max(tiles.value_or(kMaxBytes), kCountedTiles), sizeof(std::int32_t)});
   const auto rows = product({tiles.value_or(kMaxBytes), num_ctas_kv, tile_q});
   const auto stats = product({rows.value_or(kMaxBytes), 2 * sizeof(float)});
   const auto partial_o = product({rows.value_or(kMaxBytes), head_dim, sizeof(float)});

@@ -25,7 +25,7 @@ Launcher::Launcher(std::shared_ptr<driver::Driver> driver, CubinSource source)
     : driver_(std::move(driver)), modules_(driver_, std::move(source)) {}
 
 Result<ReadyPlan> Launcher::ready(const Selection& selection, ReadyMemo& memo,
-                                  cuda::CUstream stream) {
+                                  const cuda::CUstream* stream) {
   CUBIST_ASSIGN_OR_RETURN(const ContextInfo* context, contexts_.current(*driver_));
   if (const ReadyPlan* found = memo.plans_.find(context->id)) return *found;
   CUBIST_ASSIGN_OR_RETURN(ReadyPlan ready, find_ready(selection, *context, stream));
@@ -35,7 +35,7 @@ Result<ReadyPlan> Launcher::ready(const Selection& selection, ReadyMemo& memo,
 }
 
 Result<ReadyPlan> Launcher::find_ready(const Selection& selection, const ContextInfo& context,
-                                       cuda::CUstream stream) {
+                                       const cuda::CUstream* stream) {
   if (selection.num_plans == 0) return fail(StatusCode::kInternal, "a selection without a plan");
   Status first_reason;
   for (std::uint32_t i = 0; i < selection.num_plans; ++i) {

@@ -43,13 +43,14 @@ class Launcher {
   /// errors  of ContextTable::current and ModuleCache::load; kDeviceMismatch when no plan holds
   /// (the
   ///         message is the first plan's reason)
-  Result<ReadyPlan> ready(const Selection& selection, ReadyMemo& memo, cuda::CUstream stream);
+  Result<ReadyPlan> ready(const Selection& selection, ReadyMemo& memo,
+                          const cuda::CUstream* stream);
 
   LoadCounters counters() const { return modules_.counters(); }
 
  private:
   Result<ReadyPlan> find_ready(const Selection& selection, const ContextInfo& context,
-                               cuda::CUstream stream);
+                               const cuda::CUstream* stream);
 
   std::shared_ptr<driver::Driver> driver_;
   ContextTable contexts_;

@@ -25,10 +25,10 @@ KernelSlot& ModuleCache::slot(const KernelRecord& record) {
 }
 
 Result<const LoadedKernel*> ModuleCache::load(const LaunchPlan& plan, const ContextInfo& context,
-                                              cuda::CUstream stream) {
+                                              const cuda::CUstream* stream) {
   KernelSlot& slot = this->slot(*plan.record);
   if (const LoadedKernel* found = slot.find(context.id)) return found;
-  CUBIST_RETURN_IF_ERROR(refuse_capture(*plan.record, stream));
+  if (stream != nullptr) CUBIST_RETURN_IF_ERROR(refuse_capture(*plan.record, *stream));
 
   const std::lock_guard lock(slot.mutex_);
   if (const LoadedKernel* found = slot.find(context.id)) return found;

@@ -63,13 +63,13 @@ class ModuleCache {
 
   /// The plan's kernel in `context`, which must be current; loads it if it is not there yet.
   ///
-  /// stream  the launch's stream. errors:
+  /// stream  the launch's stream; null where nothing is launched (prepare). errors:
   /// kCapture      the kernel is not loaded and `stream` is being captured; the capture stays valid
   /// kIntegrity    the cubin's structure is broken
   /// kManifestInvalid  the cubin has no function of that name
   /// and what the source and the driver answer. After an error nothing stays loaded.
   Result<const LoadedKernel*> load(const LaunchPlan& plan, const ContextInfo& context,
-                                   cuda::CUstream stream);
+                                   const cuda::CUstream* stream);
 
   LoadCounters counters() const;
 

@@ -77,6 +77,8 @@ const std::vector<BadCall>& bad_calls() {
        "beyond 63 bits of bytes"},
       {"o stride odd", [](DecodeCall& c) { c.args.o_stride_tokens = 4097; },
        "o_stride_tokens is 4097"},
+      {"o stride negative", [](DecodeCall& c) { c.args.o_stride_heads = -8; },
+       "o_stride_heads is -8"},
       {"page no power of two", [](DecodeCall& c) { c.problem.page_size = 48; },
        "page_size is 48; it must be a power of two"},
       {"page 0", [](DecodeCall& c) { c.problem.page_size = 0; }, "page_size is 0"},

@@ -39,7 +39,7 @@ struct DecodeCall {
     args.block_table = 0x50004;
     args.seq_lens_kv = 0x60004;
     args.workspace = 0x70000;
-    args.workspace_size = 1 << 20;
+    args.workspace_size = 1 << 22;
   }
 
   AttentionProblem problem;

@@ -32,14 +32,22 @@ TEST_CASE("counters, statistics and partial outputs lie one behind the other, al
   const Example example;
   const auto workspace = decode_workspace(example.plan);
   REQUIRE(workspace.has_value());
-  const std::uint64_t tiles = 3 * 8 * 7;
-  const std::uint64_t rows = tiles * 5 * 32;
-  CHECK(workspace->counters_size == tiles * 4);
-  CHECK(workspace->partial_stats_offset == 768);  // 672 bytes of counters
-  CHECK(workspace->partial_o_offset == 768 + rows * 8);
-  CHECK(workspace->size == 768 + rows * 8 + rows * 64 * 4);
+  const std::uint64_t rows = 3 * 8 * 7 * 5 * 32;
+  CHECK(workspace->counters_size == 65536);
+  CHECK(workspace->partial_stats_offset == 65536);
+  CHECK(workspace->partial_o_offset == 65536 + rows * 8);
+  CHECK(workspace->size == 65536 + rows * 8 + rows * 64 * 4);
   CHECK(workspace->partial_stats_offset % launcher::kWorkspaceAlignment == 0);
   CHECK(workspace->partial_o_offset % launcher::kWorkspaceAlignment == 0);
+}
+
+TEST_CASE("the counters' piece has one size up to 16,384 tiles and grows beyond") {
+  Example example;
+  example.plan.num_ctas_q = 1;
+  example.plan.grid = {5, 128, 128};
+  CHECK(decode_workspace(example.plan)->counters_size == 65536);
+  example.plan.grid = {5, 128, 129};
+  CHECK(decode_workspace(example.plan)->counters_size == 128 * 129 * 4);
 }
 
 TEST_CASE("sizes beyond 63 bits are refused instead of wrapping") {

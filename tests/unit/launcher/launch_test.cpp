@@ -12,7 +12,7 @@ namespace {
 
 struct Loaded : Rig {
   Loaded() : owned(launcher()) {
-    ready = owned->ready(selection, memo, stream).value();
+    ready = owned->ready(selection, memo, &stream).value();
     fake_cuda().forget_calls();
   }
   Status launch(const LaunchPlan& plan) {

@@ -30,7 +30,7 @@ struct TwoPlans : Rig {
 
 Status launch_once(Rig& rig, launcher::Launcher& launcher, ReadyMemo& memo) {
   CUBIST_ASSIGN_OR_RETURN(const launcher::ReadyPlan ready,
-                          launcher.ready(rig.selection, memo, rig.stream));
+                          launcher.ready(rig.selection, memo, &rig.stream));
   const std::vector<std::uint8_t> params(256);
   return launcher::launch_kernel(launcher.driver(), ready.kernel->function, *ready.plan,
                                  params.data(), rig.stream);
@@ -43,7 +43,7 @@ TEST_CASE("the first plan is taken where its clusters fit") {
   const auto launcher = rig.launcher();
   ReadyMemo memo;
   fake_cuda().set_max_active_clusters(16);
-  CHECK(launcher->ready(rig.selection, memo, rig.stream)->plan == &rig.selection.plans[0]);
+  CHECK(launcher->ready(rig.selection, memo, &rig.stream)->plan == &rig.selection.plans[0]);
 }
 
 TEST_CASE("the next plan is taken where the clusters do not fit, and nothing is selected again") {
@@ -51,9 +51,9 @@ TEST_CASE("the next plan is taken where the clusters do not fit, and nothing is 
   const auto launcher = rig.launcher();
   ReadyMemo memo;
   fake_cuda().set_max_active_clusters(15);
-  CHECK(launcher->ready(rig.selection, memo, rig.stream)->plan == &rig.selection.plans[1]);
+  CHECK(launcher->ready(rig.selection, memo, &rig.stream)->plan == &rig.selection.plans[1]);
   fake_cuda().forget_calls();
-  CHECK(launcher->ready(rig.selection, memo, rig.stream)->plan == &rig.selection.plans[1]);
+  CHECK(launcher->ready(rig.selection, memo, &rig.stream)->plan == &rig.selection.plans[1]);
   CHECK(fake_cuda().count("cuOccupancyMaxActiveClusters") == 0);
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("where no plan holds, the first plan's reason is given") {
   ReadyMemo memo;
   rig.selection.num_plans = 1;
   fake_cuda().set_max_active_clusters(3);
-  const auto ready = launcher->ready(rig.selection, memo, rig.stream);
+  const auto ready = launcher->ready(rig.selection, memo, &rig.stream);
   REQUIRE_FALSE(ready.has_value());
   CHECK(ready.error().code() == StatusCode::kDeviceMismatch);
   CHECK_THAT(ready.error().message(),
@@ -75,7 +75,7 @@ TEST_CASE("a kernel for another architecture is refused before it is fetched") {
   rig.record.traits.arch = {100, SmArch::Kind::kFamily};
   const auto launcher = rig.launcher();
   ReadyMemo memo;
-  const auto ready = launcher->ready(rig.selection, memo, rig.stream);
+  const auto ready = launcher->ready(rig.selection, memo, &rig.stream);
   REQUIRE_FALSE(ready.has_value());
   CHECK(ready.error().code() == StatusCode::kDeviceMismatch);
   CHECK_THAT(ready.error().message(),
@@ -89,7 +89,7 @@ TEST_CASE("shared memory beyond the device's is refused with both numbers") {
   rig.selection.plans[0].smem = 232449;
   const auto launcher = rig.launcher();
   ReadyMemo memo;
-  const auto ready = launcher->ready(rig.selection, memo, rig.stream);
+  const auto ready = launcher->ready(rig.selection, memo, &rig.stream);
   REQUIRE_FALSE(ready.has_value());
   CHECK_THAT(ready.error().message(), Contains("232449") && Contains("232448"));
 }
@@ -100,7 +100,7 @@ TEST_CASE("a geometry that no device takes is refused before a load") {
     change(rig.selection.plans[0]);
     const auto launcher = rig.launcher();
     ReadyMemo memo;
-    const auto ready = launcher->ready(rig.selection, memo, rig.stream);
+    const auto ready = launcher->ready(rig.selection, memo, &rig.stream);
     REQUIRE_FALSE(ready.has_value());
     CHECK(ready.error().code() == StatusCode::kInternal);
     CHECK(rig.cubins_asked == 0);

@@ -1,0 +1,92 @@
+#include "runtime/manifest_path.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include <fmt/ranges.h>
+
+namespace cubist::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The folder of the shared library or program this code is linked into; empty if it is unknown.
+fs::path own_folder() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&own_folder), &info) == 0 || info.dli_fname == nullptr) {
+    return {};
+  }
+  std::error_code error;
+  fs::path file = fs::canonical(info.dli_fname, error);
+  // A program started by its bare name is known by that name alone.
+  if (error) file = fs::canonical("/proc/self/exe", error);
+  return error ? fs::path() : file.parent_path();
+}
+
+void add_environment(std::vector<std::string>& folders) {
+  const char* text = std::getenv("CUBIST_MANIFESTS");
+  std::string_view rest = text == nullptr ? "" : text;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(':'), rest.size());
+    if (end > 0) folders.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+}
+
+bool is_file(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
+}  // namespace
+
+std::vector<std::string> manifest_folders() {
+  std::vector<std::string> folders;
+  add_environment(folders);
+  const fs::path start = own_folder();
+  // <prefix>/bin or <prefix>/lib, or <prefix>/lib/<triplet>.
+  for (const char* up : {"..", "../.."}) {
+    folders.push_back((start / up / "share/cubist/manifests").lexically_normal().string());
+  }
+  // A build tree lies somewhere in its source tree; src/LAYERS marks the latter.
+  for (fs::path above = start; above != above.parent_path(); above = above.parent_path()) {
+    if (is_file(above / "src/LAYERS")) folders.push_back((above / "manifests").string());
+  }
+  return folders;
+}
+
+Result<std::string> find_manifest(std::string_view name) {
+  if (name.empty()) return fail(StatusCode::kInvalidArgument, "a manifest's name is empty");
+  if (name.find('/') != std::string_view::npos || name.ends_with(".json")) {
+    return std::string(name);
+  }
+  const std::vector<std::string> folders = manifest_folders();
+  for (const std::string& folder : folders) {
+    const fs::path path = fs::path(folder) / fmt::format("{}.json", name);
+    if (is_file(path)) return path.string();
+  }
+  return fail(
+      StatusCode::kNotFound,
+      "no shipped manifest is called '{}'; looked for {}.json in {}. Give a file's path, or "
+      "set CUBIST_MANIFESTS to the folder it lies in",
+      name, name, fmt::join(folders, ", "));
+}
+
+std::vector<std::string> shipped_manifests() {
+  std::vector<std::string> names;
+  for (const std::string& folder : manifest_folders()) {
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+      const fs::path& path = entry.path();
+      if (path.extension() == ".json" && path.stem() != "schema") names.push_back(path.stem());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+}  // namespace cubist::runtime

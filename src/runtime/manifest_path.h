@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace cubist::runtime {
+
+/// Folders that shipped manifests are looked for in, in order: those of CUBIST_MANIFESTS (separated
+/// by ":"), share/cubist/manifests beside the folder that this library or program lies in, and, in
+/// a build tree, the manifests/ of the source tree above it.
+std::vector<std::string> manifest_folders();
+
+/// The file that `name` means: the name itself where it has a "/" or ends in ".json", else
+/// NAME.json in the first of manifest_folders() that has it.
+///
+/// errors  kNotFound: says where it was looked for
+Result<std::string> find_manifest(std::string_view name);
+
+/// Names of the shipped manifests that are found, each once, sorted.
+std::vector<std::string> shipped_manifests();
+
+}  // namespace cubist::runtime
