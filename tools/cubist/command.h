@@ -31,6 +31,9 @@ void add_manifest_command(CommandContext context);
 void add_fetch_command(CommandContext context);
 void add_verify_command(CommandContext context);
 void add_select_command(CommandContext context);
+void add_map_command(CommandContext context);
+void add_working_set_command(CommandContext context);
+void add_presets_command(CommandContext context);
 void add_launch_command(CommandContext context);
 void add_doctor_command(CommandContext context);
 

@@ -50,6 +50,15 @@ int run(int argc, char** argv) {
 #ifdef CUBIST_HAVE_SELECT
   add_select_command(context);
 #endif
+#ifdef CUBIST_HAVE_MAP
+  add_map_command(context);
+#endif
+#ifdef CUBIST_HAVE_WORKING_SET
+  add_working_set_command(context);
+#endif
+#ifdef CUBIST_HAVE_PRESETS
+  add_presets_command(context);
+#endif
 #ifdef CUBIST_HAVE_LAUNCH
   add_launch_command(context);
 #endif
