@@ -354,7 +354,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
   }
   const auto* bytes = static_cast<const std::uint8_t*>(parameters[0]);
   launch.params.assign(bytes, bytes + state.param_bytes);
-  if (!launch.captured) run_fake_kernel(launch);
+  if (!launch.captured && !run_fake_kernel(launch)) return CUDA_ERROR_ILLEGAL_ADDRESS;
   state.launches.push_back(std::move(launch));
   return CUDA_SUCCESS;
 }
