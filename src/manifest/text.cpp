@@ -12,10 +12,10 @@ bool is_control(char character) {
   return byte < 0x20 || byte == 0x7f;
 }
 
-/// Up to kMaxShown bytes, never ending inside a UTF-8 sequence.
-std::string_view shorten(std::string_view text) {
-  if (text.size() <= kMaxShown) return text;
-  std::size_t length = kMaxShown;
+/// Up to max_length bytes, never ending inside a UTF-8 sequence.
+std::string_view shorten(std::string_view text, std::size_t max_length) {
+  if (text.size() <= max_length) return text;
+  std::size_t length = max_length;
   while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) --length;
   return text.substr(0, length);
 }
@@ -31,15 +31,21 @@ void append_visible(std::string& out, char character) {
 }  // namespace
 
 std::string shown(std::string_view text) {
-  const std::string_view kept = shorten(text);
+  const std::string_view kept = shorten(text, kMaxShown);
   std::string out = "'";
   for (const char character : kept) append_visible(out, character);
   out += kept.size() < text.size() ? fmt::format("...' ({} bytes)", text.size()) : "'";
   return out;
 }
 
+std::string visible(std::string_view text, std::size_t max_length) {
+  std::string out;
+  for (const char character : shorten(text, max_length)) append_visible(out, character);
+  return out;
+}
+
 std::string pointer_step(std::string_view key) {
-  const std::string_view kept = shorten(key);
+  const std::string_view kept = shorten(key, kMaxShown);
   std::string out;
   for (const char character : kept) {
     if (character == '~') {

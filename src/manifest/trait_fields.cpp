@@ -1,5 +1,6 @@
 #include "manifest/trait_fields.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <type_traits>
 
@@ -86,11 +87,16 @@ void apply_trait_defaults(KernelTraits& traits, TraitSet seen) {
   }
 }
 
-std::string_view missing_trait(TraitSet seen) {
+bool is_needed_trait(std::string_view key, KernelFamily family) {
+  if (family == KernelFamily::kCubistAux) return key == "threads";
+  return std::find(kRequired.begin(), kRequired.end(), key) != kRequired.end();
+}
+
+std::string_view missing_trait(TraitSet seen, KernelFamily family) {
   for (const std::string_view key : kRequired) {
-    if (!(seen & bit_of(key))) return key;
+    if (!(seen & bit_of(key)) && is_needed_trait(key, family)) return key;
   }
-  if (seen & kKeyDtypeKv) return {};
+  if (seen & kKeyDtypeKv || family == KernelFamily::kCubistAux) return {};
   const TraitSet k = bit_of("dtype_k");
   const TraitSet v = bit_of("dtype_v");
   if (!(seen & (k | v))) return "dtype_kv";

@@ -43,8 +43,11 @@ TraitSet trait_bit(std::string_view key);
 /// are the ones that follow another field (head_dim_vo = head_dim_qk, ...).
 void apply_trait_defaults(KernelTraits& traits, TraitSet seen);
 
-/// First key that is needed and not in `seen`; empty if none.
-std::string_view missing_trait(TraitSet seen);
+/// First key that kernels of this family need and that is not in `seen`; empty if none.
+std::string_view missing_trait(TraitSet seen, KernelFamily family);
+
+/// Whether a key has no default: kernels of this family always have it.
+bool is_needed_trait(std::string_view key, KernelFamily family);
 
 /// The words of the field's enum, "a, b or c"; empty if it has none.
 std::string allowed_words(const TraitField& field);

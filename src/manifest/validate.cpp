@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "manifest/rules.h"
 #include "manifest/text.h"
 #include "manifest/words.h"
 
@@ -30,47 +31,6 @@ std::string kernel_pointer(std::size_t pack, std::size_t kernel) {
 
 std::string kernel_pointer(const KernelRef& ref) { return kernel_pointer(ref.pack, ref.kernel); }
 
-template <class... Args>
-[[nodiscard]] tl::unexpected<Error> invalid(std::string_view pointer,
-                                            fmt::format_string<Args...> text, Args&&... args) {
-  return tl::unexpected<Error>(
-      Error(StatusCode::kManifestInvalid,
-            fmt::format("{}: {}", pointer, fmt::format(text, std::forward<Args>(args)...))));
-}
-
-bool is_name_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '.' || c == '-' || c == '$' || c == '+';
-}
-
-/// Texts for people: any UTF-8 but nothing that steers a terminal.
-Status check_text(std::string_view text, std::size_t max_length, std::string_view pointer) {
-  if (text.size() > max_length) {
-    return invalid(pointer, "{} bytes; at most {} are allowed", text.size(), max_length);
-  }
-  if (const std::size_t at = find_control(text); at != std::string_view::npos) {
-    return invalid(pointer, "control character at byte {} of {}", at, shown(text));
-  }
-  return {};
-}
-
-/// A name: letters, digits and "_.-$+", starting with none of ".-+".
-Status check_name(std::string_view name, std::string_view pointer) {
-  if (name.empty()) return invalid(pointer, "a name must not be empty");
-  if (name.size() > kMaxNameLength) {
-    return invalid(pointer, "a name of {} bytes; at most {} are allowed", name.size(),
-                   kMaxNameLength);
-  }
-  const auto bad = std::find_if_not(name.begin(), name.end(), is_name_character);
-  if (bad != name.end() || name[0] == '.' || name[0] == '-' || name[0] == '+') {
-    return invalid(pointer,
-                   "{} is no name: letters, digits and _ . - $ + are allowed, the first must be a "
-                   "letter, a digit, _ or $",
-                   shown(name));
-  }
-  return {};
-}
-
 struct RevisionRule {
   KernelFamily family;
   HeuristicRevision revision;
@@ -88,17 +48,20 @@ constexpr std::array<RevisionRule, 3> kRevisionRules = {{
 
 bool layout_of_family(KernelFamily family, ParamLayout layout) {
   switch (layout) {
-    case ParamLayout::kNone:
-      return true;
+    case ParamLayout::kTrtllmGenFmha1088:
+    case ParamLayout::kTrtllmGenFmha1152:
+    case ParamLayout::kTrtllmGenFmha1280:
+      return family == KernelFamily::kTrtllmGenFmha;
     case ParamLayout::kCubistDecode1:
       return family == KernelFamily::kCubistDecode;
     case ParamLayout::kCubistReduce1:
     case ParamLayout::kCubistLse1:
     case ParamLayout::kCubistFuseScales1:
       return family == KernelFamily::kCubistAux;
-    default:
-      return family == KernelFamily::kTrtllmGenFmha;
+    case ParamLayout::kNone:
+      return true;
   }
+  return false;
 }
 
 Status check_revision(const Pack& pack, const std::string& pointer) {
@@ -124,147 +87,7 @@ Status check_revision(const Pack& pack, const std::string& pointer) {
                  word_list<HeuristicRevision>());
 }
 
-bool is_http_url(std::string_view location) {
-  return location.starts_with("https://") || location.starts_with("http://");
-}
-
-Status check_url(std::string_view url, const std::string& pointer) {
-  const std::string_view rest = url.substr(url.find("://") + 3);
-  const std::string_view host = rest.substr(0, rest.find_first_of("/?#"));
-  if (host.empty()) return invalid(pointer, "the URL {} names no host", shown(url));
-  if (host.find('@') != std::string_view::npos) {
-    return invalid(pointer, "a URL in a manifest must hold no user name or password; use ~/.netrc");
-  }
-  if (url.find(' ') != std::string_view::npos) {
-    return invalid(pointer, "the URL {} holds a space; write %20", shown(url));
-  }
-  return {};
-}
-
-/// "name==version", both in the characters that Python's packaging rules allow.
-bool is_requirement(std::string_view text) {
-  const std::size_t at = text.find("==");
-  if (at == std::string_view::npos || at == 0 || at + 2 == text.size()) return false;
-  const auto plain = [](std::string_view part, std::string_view extra) {
-    return std::all_of(part.begin(), part.end(), [&](char c) {
-      return (is_name_character(c) && c != '$') || extra.find(c) != std::string_view::npos;
-    });
-  };
-  return plain(text.substr(0, at), "") && plain(text.substr(at + 2), "!") && text[0] != '.' &&
-         text[0] != '-';
-}
-
-Status check_location(const Source& source, const std::string& pointer) {
-  const bool has_scheme = source.location.find("://") != std::string::npos;
-  switch (source.kind) {
-    case Source::Kind::kHttp:
-      if (!is_http_url(source.location)) {
-        return invalid(pointer, "{} is no http:// or https:// URL", shown(source.location));
-      }
-      return check_url(source.location, pointer);
-    case Source::Kind::kZip:
-      if (!has_scheme) return {};
-      if (!is_http_url(source.location)) {
-        return invalid(pointer, "{} is neither a file nor an http:// or https:// URL",
-                       shown(source.location));
-      }
-      return check_url(source.location, pointer);
-    case Source::Kind::kFolder:
-      if (has_scheme) return invalid(pointer, "{} is no folder", shown(source.location));
-      return {};
-    case Source::Kind::kPip:
-      if (!is_requirement(source.location)) {
-        return invalid(pointer, "{} is no requirement of the form name==version",
-                       shown(source.location));
-      }
-      return {};
-  }
-  return invalid(pointer, "unknown kind of source");
-}
-
-Status check_source(const Source& source, const std::string& pointer) {
-  const std::string location = pointer + "/location";
-  if (source.location.empty()) return invalid(location, "a source needs a location");
-  CUBIST_RETURN_IF_ERROR(check_text(source.location, kMaxLocationLength, location));
-  CUBIST_RETURN_IF_ERROR(check_location(source, location));
-  if (source.prefix.empty()) return {};
-  if (source.prefix.back() != '/') {
-    return invalid(pointer + "/prefix", "{} must end in '/'", shown(source.prefix));
-  }
-  const std::string_view folder(source.prefix.data(), source.prefix.size() - 1);
-  if (const std::string_view problem = path_problem(folder); !problem.empty()) {
-    return invalid(pointer + "/prefix", "{} {}", shown(source.prefix), problem);
-  }
-  return {};
-}
-
-template <class... Args>
-[[nodiscard]] tl::unexpected<Error> bad_trait(std::size_t pack, std::size_t kernel,
-                                              std::string_view key,
-                                              fmt::format_string<Args...> text, Args&&... args) {
-  return invalid(fmt::format("/packs/{}/kernels/{}/traits/{}", pack, kernel, key), text,
-                 std::forward<Args>(args)...);
-}
-
-bool is_requested_type(KernelType type) {
-  return type == KernelType::kGeneration || type == KernelType::kSpecDecoding;
-}
-
-Status check_traits(const KernelTraits& traits, std::size_t pack, std::size_t kernel) {
-  if (is_requested_type(traits.kernel_type)) {
-    return bad_trait(pack, kernel, "kernel_type",
-                     "'{}' occurs in requests only; a kernel is context, swaps or keeps",
-                     to_string(traits.kernel_type));
-  }
-  const std::array<std::pair<std::string_view, std::uint32_t>, 8> positive = {
-      {{"head_dim_qk", traits.head_dim_qk},
-       {"head_dim_vo", traits.head_dim_vo},
-       {"head_dim_per_cta_v", traits.head_dim_per_cta_v},
-       {"tile_q", traits.tile_q},
-       {"tile_kv", traits.tile_kv},
-       {"step_q", traits.step_q},
-       {"step_kv", traits.step_kv},
-       {"threads", traits.threads}}};
-  for (const auto& [key, value] : positive) {
-    if (value == 0) return bad_trait(pack, kernel, key, "must not be 0");
-  }
-  if (traits.threads > 1024)
-    return bad_trait(pack, kernel, "threads", "{}; a CTA has at most 1024", traits.threads);
-  if (traits.head_dim_vo % traits.head_dim_per_cta_v != 0) {
-    return bad_trait(pack, kernel, "head_dim_per_cta_v", "{} does not divide head_dim_vo {}",
-                     traits.head_dim_per_cta_v, traits.head_dim_vo);
-  }
-  const std::array<std::pair<std::string_view, Dtype>, 4> dtypes = {{{"dtype_q", traits.dtype_q},
-                                                                     {"dtype_k", traits.dtype_k},
-                                                                     {"dtype_v", traits.dtype_v},
-                                                                     {"dtype_o", traits.dtype_o}}};
-  for (const auto& [key, dtype] : dtypes) {
-    if (dtype == Dtype::kUnknown)
-      return bad_trait(pack, kernel, key, "the element type is unknown");
-  }
-  return {};
-}
-
-/// Nothing that chooses by a known revision may meet ways of computing that it knows nothing of.
-Status check_known_ways(const KernelTraits& traits, HeuristicRevision revision, std::size_t pack,
-                        std::size_t kernel) {
-  if (revision == HeuristicRevision::kNone) return {};
-  const std::array<std::pair<std::string_view, bool>, 6> flags = {
-      {{"fp16_softmax", traits.fp16_softmax},
-       {"spcompress", traits.spcompress},
-       {"k_only_transform", traits.k_only_transform},
-       {"separate_transformed_kv", traits.separate_transformed_kv},
-       {"fuses_inv_rope_fp8_quant", traits.fuses_inv_rope_fp8_quant},
-       {"ue8m0_scale_o", traits.ue8m0_scale_o}}};
-  for (const auto& [key, value] : flags) {
-    if (value)
-      return bad_trait(pack, kernel, key, "revision '{}' knows no such kernels",
-                       to_string(revision));
-  }
-  return {};
-}
-
-Status check_kernel(const KernelRecord& record, HeuristicRevision revision, std::size_t pack,
+Status check_kernel(const KernelRecord& record, const Pack& owner, std::size_t pack,
                     std::size_t kernel) {
   // The pointer is put together only when something is wrong: opening a manifest is mostly this
   // loop.
@@ -287,8 +110,10 @@ Status check_kernel(const KernelRecord& record, HeuristicRevision revision, std:
     return invalid(at("sha256"), "all zero: the digest was never filled in");
   }
   if (record.traits.arch.sm == 0) return invalid(at("arch"), "the architecture is missing");
-  CUBIST_RETURN_IF_ERROR(check_known_ways(record.traits, revision, pack, kernel));
-  return check_traits(record.traits, pack, kernel);
+  if (const Status ok = check_traits(record.traits, owner); !ok) {
+    return tl::unexpected<Error>(Error(ok.error().code(), at("traits/") + ok.error().message()));
+  }
+  return {};
 }
 
 Status check_pack(const Pack& pack, std::size_t index) {
@@ -301,7 +126,7 @@ Status check_pack(const Pack& pack, std::size_t index) {
     CUBIST_RETURN_IF_ERROR(check_source(pack.sources[i], fmt::format("{}/sources/{}", pointer, i)));
   }
   for (std::size_t i = 0; i < pack.kernels.size(); ++i) {
-    CUBIST_RETURN_IF_ERROR(check_kernel(pack.kernels[i], pack.revision, index, i));
+    CUBIST_RETURN_IF_ERROR(check_kernel(pack.kernels[i], pack, index, i));
   }
   return {};
 }

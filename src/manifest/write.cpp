@@ -1,16 +1,14 @@
 #include "manifest/write.h"
 
-#include <array>
 #include <type_traits>
 
 #include <fmt/format.h>
 
+#include "manifest/manifest_keys.h"
 #include "manifest/trait_fields.h"
 
 namespace cubist {
 namespace {
-
-constexpr std::array<std::string_view, 4> kSourceTypes = {"http", "folder", "zip", "pip"};
 
 void append_string(std::string& out, std::string_view text) {
   out += '"';
@@ -56,42 +54,34 @@ bool is_bool(const TraitField& field) {
   return std::holds_alternative<bool KernelTraits::*>(field.member);
 }
 
-/// The traits a reader would assume if only the needed keys were there.
+/// What a reader takes each trait for if its key is left out and all others are there.
 KernelTraits assumed_traits(const KernelTraits& traits) {
   KernelTraits assumed;
-  assumed.head_dim_qk = traits.head_dim_qk;
-  assumed.head_dim_vo = traits.head_dim_vo;
-  assumed.tile_q = traits.tile_q;
-  assumed.tile_kv = traits.tile_kv;
-  assumed.kernel_type = traits.kernel_type;
-  apply_trait_defaults(assumed, trait_bit("head_dim_vo"));
-  // head_dim_per_cta_v follows the true head_dim_vo, which itself follows head_dim_qk.
   assumed.head_dim_vo = traits.head_dim_qk;
+  assumed.head_dim_per_cta_v = traits.head_dim_vo;
+  assumed.step_q = traits.tile_q;
+  assumed.step_kv = traits.tile_kv;
+  assumed.groups_heads_q = traits.kernel_type != KernelType::kContext;
   return assumed;
 }
 
-bool is_needed(const TraitField& field) {
-  constexpr std::array<std::string_view, 8> kNeeded = {
-      "dtype_q", "dtype_o", "head_dim_qk", "tile_q", "tile_kv", "kernel_type", "threads", "smem"};
-  for (const std::string_view key : kNeeded) {
-    if (field.key == key) return true;
-  }
-  return false;
-}
-
-bool is_written(const KernelTraits& traits, const KernelTraits& assumed, const TraitField& field) {
+bool is_written(const KernelTraits& traits, const KernelTraits& assumed, KernelFamily family,
+                const TraitField& field) {
   const bool one_kv = traits.dtype_k == traits.dtype_v;
-  if (std::holds_alternative<BothKv>(field.member)) return one_kv;
-  if (field.key == "dtype_k" || field.key == "dtype_v") return !one_kv;
-  return is_needed(field) || trait_text(traits, field) != trait_text(assumed, field);
+  if (std::holds_alternative<BothKv>(field.member)) {
+    return one_kv && traits.dtype_k != Dtype::kUnknown;
+  }
+  if (one_kv && (field.key == "dtype_k" || field.key == "dtype_v")) return false;
+  return is_needed_trait(field.key, family) ||
+         trait_text(traits, field) != trait_text(assumed, field);
 }
 
-void append_traits(std::string& out, const KernelTraits& traits) {
+void append_traits(std::string& out, const KernelTraits& traits, KernelFamily family) {
   const KernelTraits assumed = assumed_traits(traits);
   out += '{';
   bool first = true;
   for (const TraitField& field : trait_fields()) {
-    if (!is_written(traits, assumed, field)) continue;
+    if (!is_written(traits, assumed, family, field)) continue;
     const std::string text = trait_text(traits, field);
     out.append(first ? "\"" : ",\"").append(field.key).append("\":");
     out += is_bool(field) ? (text == "1" ? "true" : "false") : text;
@@ -100,7 +90,7 @@ void append_traits(std::string& out, const KernelTraits& traits) {
   out += '}';
 }
 
-void append_kernel(std::string& out, const KernelRecord& record) {
+void append_kernel(std::string& out, const KernelRecord& record, KernelFamily family) {
   out += "{\"name\":";
   append_string(out, record.name);
   if (record.path != record.name + ".cubin") {
@@ -110,7 +100,7 @@ void append_kernel(std::string& out, const KernelRecord& record) {
   out +=
       fmt::format(",\"sha256\":\"{}\",\"size\":{},\"arch\":\"{}\",\"traits\":", record.sha256.hex(),
                   record.size_bytes, to_string(record.traits.arch));
-  append_traits(out, record.traits);
+  append_traits(out, record.traits, family);
   out += '}';
 }
 
@@ -153,7 +143,10 @@ void append_pack(std::string& out, const Pack& pack) {
   append_member(out, kIndent, "param_layout", to_string(pack.param_layout));
   append_list(out, kIndent, "sources", pack.sources, "        ", append_source);
   out += ",\n";
-  append_list(out, kIndent, "kernels", pack.kernels, "", append_kernel);
+  append_list(out, kIndent, "kernels", pack.kernels, "",
+              [&](std::string& text, const KernelRecord& record) {
+                append_kernel(text, record, pack.family);
+              });
   out += "\n    }";
 }
 
@@ -161,7 +154,7 @@ void append_pack(std::string& out, const Pack& pack) {
 
 std::string write_manifest(const Manifest& manifest) {
   std::string out = "{\n";
-  append_member(out, "  ", "schema", "cubist.manifest");
+  append_member(out, "  ", "schema", kSchemaName);
   out += fmt::format("  \"schema_version\": {},\n", Manifest::kSchemaVersion);
   append_member(out, "  ", "name", manifest.name);
   if (!manifest.description.empty()) append_member(out, "  ", "description", manifest.description);

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "manifest/validate.h"
+#include "manifest/write.h"
 #include "sample_manifest.h"
 #include "support/catch.h"
 
@@ -108,7 +109,7 @@ const std::vector<Liar>& liars() {
       {"\"license\": \"Apache-2.0\"", "\"license\": 2", "/packs/0/license", "found a number"},
       {"\"version\": \"1.2.3\"", "\"version\": {}", "/packs/0/version", "found an object"},
       {"\"family\": \"trtllm_gen_fmha\"", "\"family\": \"fmha\"", "/packs/0/family",
-       "allowed are trtllm_gen_fmha or cubist_decode"},
+       "allowed are trtllm_gen_fmha, cubist_decode or cubist_aux"},
       {"trtllm-gen-fmha-0.6.13", "trtllm-gen-fmha-9", "/packs/0/revision", "allowed are"},
       {"trtllm-gen-fmha-0.6.13", "cubist-decode-1", "/packs/0/revision", "is a revision of family"},
       {"trtllm-gen-fmha-1280", "trtllm-gen-fmha-1152", "/packs/0/param_layout", "fills"},
@@ -293,6 +294,30 @@ TEST_CASE("two packs of one name are refused") {
   const Result<Manifest> parsed = parse_manifest(text, "m.json");
   REQUIRE_FALSE(parsed);
   CHECK(parsed.error().message() == "m.json: /packs/1/name: 'pack-a' is the name of /packs/0 too");
+}
+
+constexpr const char* kAuxManifest = R"({"schema":"cubist.manifest","schema_version":1,"name":"aux",
+"packs":[{"name":"lse","kernels":[
+{"name":"lse","sha256":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","size":9,"arch":"sm_90a","traits":{"threads":256}}],
+"family":"cubist_aux","revision":"none","param_layout":"cubist-lse-1"}]})";
+
+TEST_CASE("a kernel beside attention needs no attention traits, wherever its family stands") {
+  const Result<Manifest> parsed = parse_manifest(kAuxManifest, "m.json");
+  REQUIRE(parsed);
+  CHECK(parsed->packs[0].kernels[0].traits.dtype_q == Dtype::kUnknown);
+  CHECK(*parse_manifest(write_manifest(*parsed), "m.json") == *parsed);
+
+  const Result<Manifest> attention = parse_manifest(
+      replaced(replaced(kAuxManifest, "cubist_aux", "cubist_decode"), "cubist-lse-1", "none"),
+      "m.json");
+  REQUIRE_FALSE(attention);
+  CHECK(attention.error().message() ==
+        "m.json: /packs/0/kernels/0/traits/dtype_q: the key is missing");
+  const Result<Manifest> threadless =
+      parse_manifest(replaced(kAuxManifest, "\"threads\":256", ""), "m.json");
+  REQUIRE_FALSE(threadless);
+  CHECK(threadless.error().message() ==
+        "m.json: /packs/0/kernels/0/traits/threads: the key is missing");
 }
 
 TEST_CASE("a digest that was never filled in is refused in a manifest made by a program") {

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace cubist {
+
+// The keys of a manifest's objects, in the order of ManifestReader's enums.
+inline constexpr std::array<std::string_view, 5> kRootKeys = {"schema", "schema_version", "name",
+                                                              "description", "packs"};
+inline constexpr std::array<std::string_view, 8> kPackKeys = {
+    "name", "version", "license", "family", "revision", "param_layout", "sources", "kernels"};
+inline constexpr std::array<std::string_view, 3> kSourceKeys = {"type", "location", "prefix"};
+inline constexpr std::array<std::string_view, 6> kKernelKeys = {"name", "path", "sha256",
+                                                                "size", "arch", "traits"};
+/// In the order of Source::Kind.
+inline constexpr std::array<std::string_view, 4> kSourceTypes = {"http", "folder", "zip", "pip"};
+
+inline constexpr std::string_view kSchemaName = "cubist.manifest";
+
+}  // namespace cubist
