@@ -1,6 +1,10 @@
 #include "registry/store.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <set>
 
 #include "base/log.h"
@@ -53,6 +57,23 @@ Result<std::optional<VerifiedCubin>> open_in_layer(const std::string& path,
 bool is_valid_entry(const std::string& path, const VerifiedCubin& cubin) {
   std::vector<std::uint8_t> buffer;
   return check_entry(path, cubin.sha256(), cubin.bytes().size(), buffer).has_value();
+}
+
+// One sync of the file system costs about as much as a few of single files.
+constexpr std::size_t kSyncEachUpTo = 4;
+
+Status sync_each(std::span<Store::Staged> group) {
+  for (Store::Staged& staged : group) CUBIST_RETURN_IF_ERROR(staged.file.sync());
+  return {};
+}
+
+Status sync_group(std::span<Store::Staged> group, const std::string& root) {
+  if (group.size() <= kSyncEachUpTo) return sync_each(group);
+  const UniqueFd folder(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.valid()) return sync_each(group);
+  if (::syncfs(folder.get()) == 0) return {};
+  if (errno == ENOSYS || errno == EINVAL || errno == EBADF) return sync_each(group);
+  return tl::unexpected<Error>(store_write_error("cannot sync the file system of", root, errno));
 }
 
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
@@ -117,7 +138,7 @@ Result<Store::Staged> Store::stage(const VerifiedCubin& cubin) const {
 }
 
 Status Store::publish(std::span<Staged> group) const {
-  for (Staged& staged : group) CUBIST_RETURN_IF_ERROR(staged.file.sync());
+  CUBIST_RETURN_IF_ERROR(sync_group(group, options_.root));
   std::set<std::string> touched;
   std::vector<std::uint8_t> buffer;
   for (Staged& staged : group) {

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace cubist {
+
+struct ProcessOutput {
+  int exit_code = 0;  ///< 128 + signal if it was killed by one
+  std::string out;    ///< standard output
+  std::string err;    ///< standard error
+};
+
+/// Runs a program found on PATH, without a shell and with an empty standard input, and waits.
+/// errors  kNotFound: no such program. kIo: it could not be run, ran past the timeout (and was
+///         killed) or wrote more than 16 MiB
+Result<ProcessOutput> run_process(const std::vector<std::string>& arguments,
+                                  std::chrono::milliseconds timeout);
+
+}  // namespace cubist

