@@ -97,9 +97,11 @@ void add_lengths(std::vector<ReduceCase>& cases) {
   boundary.kv_lens = {257, 258, 129};
   boundary.num_ctas_kv = 8;
   cases.push_back(boundary);
+  boundary.poisons_entries_without_keys = true;
+  cases.push_back(boundary);
 
-  ReduceCase no_keys = grouped_case();  // of the first tokens, of a whole sequence
-  no_keys.kv_lens = {3, 0, 8};
+  ReduceCase no_keys = grouped_case();  // of some rows of a tile, of a tile, of a sequence
+  no_keys.kv_lens = {6, 0, 3};
   cases.push_back(no_keys);
   no_keys.poisons_entries_without_keys = true;
   cases.push_back(no_keys);

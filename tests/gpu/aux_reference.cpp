@@ -188,7 +188,10 @@ class Reference {
       const Part& part = parts[entry];
       out_.partial_stats[2 * at] = part.maximum;
       out_.partial_stats[2 * at + 1] = static_cast<float>(part.sum * sum_scale());
-      if (part.sum == 0.0 && made_.poisons_entries_without_keys) continue;
+      if (part.sum == 0.0 && made_.poisons_entries_without_keys) {
+        out_.partial_stats[2 * at] = 1e30F;
+        continue;
+      }
       for (int column = 0; column < made_.columns; ++column) {
         out_.partial_o[at * as_size(made_.columns) + as_size(column)] = encode_number(
             dtype, static_cast<float>(part.o[as_size(column_cta * made_.columns + column)]));

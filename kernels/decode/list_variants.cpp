@@ -1,0 +1,70 @@
+// Prints the decode kernels there are for one architecture, a line each, for scripts/build-kernels:
+//   name type_q type_kv dtype_q dtype_kv head_dim tile_q tile_kv threads smem
+// Usage: list_variants ARCH SMEM_LIMIT, with SMEM_LIMIT one of those below (bytes).
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "variant.h"
+
+namespace {
+
+using cubist_decode::Type;
+using cubist_decode::Variant;
+
+const char* type_name(Type type) {
+  return type == Type::kBf16 ? "kBf16" : type == Type::kFp16 ? "kFp16" : "kE4m3";
+}
+const char* dtype_name(Type type) {
+  return type == Type::kBf16 ? "bf16" : type == Type::kFp16 ? "fp16" : "e4m3";
+}
+
+template <class V>
+void print(const char* arch) {
+  if (!V::kFits) return;
+  const char* q = dtype_name(V::kQ);
+  const char* kv = dtype_name(V::kKv);
+  std::printf("cubist_decode_q_%s_kv_%s_o_%s_h%d_q%d_%s %s %s %s %s %d %d %d %d %d\n", q, kv, q,
+              V::kHeadDim, V::kTileQ, arch, type_name(V::kQ), type_name(V::kKv), q, kv, V::kHeadDim,
+              V::kTileQ, V::kTileKv, V::kThreads, V::kSmemBytes);
+}
+
+template <Type kQ, Type kKv, int kHeadDim, int kSmemLimit>
+void print_tiles(const char* arch) {
+  print<Variant<kQ, kKv, kHeadDim, 16, kSmemLimit>>(arch);
+  print<Variant<kQ, kKv, kHeadDim, 32, kSmemLimit>>(arch);
+  print<Variant<kQ, kKv, kHeadDim, 64, kSmemLimit>>(arch);
+  // Twice as many sums a thread as at 128 elements: no registers are left for more rows.
+  if constexpr (kHeadDim <= 128) print<Variant<kQ, kKv, kHeadDim, 128, kSmemLimit>>(arch);
+}
+
+template <Type kQ, Type kKv, int kSmemLimit>
+void print_heads(const char* arch) {
+  print_tiles<kQ, kKv, 64, kSmemLimit>(arch);
+  print_tiles<kQ, kKv, 128, kSmemLimit>(arch);
+  print_tiles<kQ, kKv, 256, kSmemLimit>(arch);
+}
+
+template <int kSmemLimit>
+void print_all(const char* arch) {
+  print_heads<Type::kBf16, Type::kBf16, kSmemLimit>(arch);
+  print_heads<Type::kBf16, Type::kE4m3, kSmemLimit>(arch);
+  print_heads<Type::kFp16, Type::kFp16, kSmemLimit>(arch);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 3 && std::strcmp(argv[2], "232448") == 0) {
+    print_all<232448>(argv[1]);
+  } else if (argc == 3 && std::strcmp(argv[2], "166912") == 0) {
+    print_all<166912>(argv[1]);
+  } else if (argc == 3 && std::strcmp(argv[2], "101376") == 0) {
+    print_all<101376>(argv[1]);
+  } else {
+    std::fprintf(stderr, "usage: list_variants ARCH 232448|166912|101376\n");
+    return EXIT_FAILURE;
+  }
+  return EXIT_SUCCESS;
+}

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "gpu/decode_reference.h"
+#include "model/dtype.h"
+
+namespace cubist::test {
+
+/// What of a decode kernel the choice of problems depends on.
+struct DecodeVariant {
+  std::string name;
+  Dtype dtype_q = Dtype::kBf16;  ///< also that of O
+  Dtype dtype_kv = Dtype::kBf16;
+  int head_dim = 0;
+  int tile_q = 0;
+  std::uint32_t threads = 0;
+  std::uint32_t smem = 0;  ///< bytes
+};
+
+/// A random problem for one kernel and how to launch it. Numbers are already rounded to the
+/// kernel's types. Where no row may look there is NaN: in pages nobody owns, behind the last key of
+/// a page, between padded rows; block table entries without a page are far out of range.
+struct DecodeCase {
+  DecodeProblem problem;
+  int max_q_len = 1;
+  bool gives_cum_seq_lens_q = false;
+  bool wants_lse = false;
+  bool scales_on_device = false;
+  bool pdl = false;
+  bool nhd = false;
+  std::int64_t v_offset = 0;  ///< K and V as halves of one tensor: V's first element; else 0
+  std::int64_t o_stride_tokens = 0;
+  std::int64_t o_stride_heads = 0;
+  int num_tokens_per_cta_q = 1;
+  int num_heads_per_cta = 1;
+  int num_ctas_kv = 1;
+
+  /// One line for messages.
+  std::string text() const;
+};
+
+/// The same case for the same seed and variant everywhere.
+DecodeCase make_decode_case(const DecodeVariant& variant, std::uint64_t seed);
+
+}  // namespace cubist::test
