@@ -159,6 +159,28 @@ TensorMapSpec map_from(const Json& json) {
   return spec;
 }
 
+/// The scalars behind the parameter block. 0.6.13: sparse, groups tokens, dynamic sparse, workers a
+/// tile, head CTAs, head_dim_vo, column CTAs. 0.6.8: sparse, workers, head CTAs, column CTAs.
+void take_reduction(const Json& kernel, const KernelTraits& traits, LaunchPlan& plan) {
+  if (kernel.is_null()) return;
+  const auto scalars = kernel.at("scalars").get<std::vector<std::int32_t>>();
+  const bool old = plan.revision == HeuristicRevision::kTrtllmGenFmha_0_6_8;
+  plan.reduction.needed = true;
+  plan.reduction.grid = kernel.at("grid").get<std::array<std::uint32_t, 3>>();
+  plan.reduction.block = kernel.at("block").at(0).get<std::uint32_t>();
+  plan.reduction.ctas_per_tile = scalars.at(old ? 1 : 3);
+  plan.reduction.num_head_ctas = scalars.at(old ? 2 : 4);
+  plan.reduction.num_head_dim_ctas = scalars.at(old ? 3 : 6);
+  plan.reduction.head_dim_per_cta = traits.head_dim_per_cta_v * (traits.two_cta_mma ? 2 : 1);
+}
+
+void take_lse(const Json& kernel, LaunchPlan& plan) {
+  if (kernel.is_null()) return;
+  plan.lse.needed = true;
+  plan.lse.grid = kernel.at("grid").get<std::array<std::uint32_t, 3>>();
+  plan.lse.block = kernel.at("block").at(0).get<std::uint32_t>();
+}
+
 RecordedLaunch launch_from(const Json& line, HeuristicRevision revision) {
   RecordedLaunch launch;
   const Json& in = line.at("in");
@@ -171,6 +193,9 @@ RecordedLaunch launch_from(const Json& line, HeuristicRevision revision) {
   take(line, "num_ctas_q", launch.plan.num_ctas_q);
   take(line, "num_ctas_kv", launch.plan.num_ctas_kv);
   take(line, "num_tokens_per_cta_q", launch.plan.num_tokens_per_cta_q);
+  take(line, "num_heads_per_cta", launch.plan.num_heads_per_cta);
+  take_reduction(line.at("reduction_kernel"), launch.record.traits, launch.plan);
+  take_lse(line.at("lse_kernel"), launch.plan);
   take(line, "reshape_factor_kv", launch.reshape_factor_kv);
   launch.params_hex = line.at("params_hex").get<std::string>();
   launch.params_offset = line.at("params_hex_offset").get<std::size_t>();
