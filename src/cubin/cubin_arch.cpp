@@ -14,7 +14,7 @@
 //
 // A family (sm_100f) has no bit of its own; only the tool's own command line, kept in
 // .note.nv.tkinfo by some tools, tells it from plain sm_100. Below sm_100 there are no families.
-// Found by assembling for each of these with releases 12.0, 12.4, 12.8, 12.9 and 13.0.
+// Found by assembling for each of these with releases 12.0, 12.4, 12.8, 12.9, 13.0 and 13.5.
 
 namespace cubist {
 namespace {
