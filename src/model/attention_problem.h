@@ -13,6 +13,8 @@ namespace cubist {
 struct ScaleArgument {
   double value = 1.0;
   bool on_device = false;
+
+  bool operator==(const ScaleArgument&) const = default;
 };
 
 /// One attention call, as the caller knows it. -1 in a field with "derived" means: work it out.
@@ -74,6 +76,8 @@ struct AttentionProblem {
   /// The cluster-occupancy answer to use for this problem; -1 = ask the device profile or the
   /// driver.
   std::int32_t max_active_clusters = -1;
+
+  bool operator==(const AttentionProblem&) const = default;
 };
 
 }  // namespace cubist

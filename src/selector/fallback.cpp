@@ -24,6 +24,39 @@ void insert(RankedKernels& list, const RankedKernel& kernel) {
 
 }  // namespace
 
+bool rank_kernel(const PackTable& table, const Request& request, const KernelRecord& record,
+                 RankedKernel& out) {
+  const KernelTraits& traits = record.traits;
+  if (!find_misfits(request, traits, table.pack().revision, false, out.grid).none()) return false;
+  out.record = &record;
+  out.relaxations = request.skip_softmax && !traits.skip_softmax ? 1 : 0;
+  out.time = modelled_time(visible_kv_len(request, traits), request.num_sms, traits.tile_q,
+                           traits.step_kv, out.grid);
+  return true;
+}
+
+namespace {
+
+/// The first of all that serve; `safe`: the best without a precondition, kept even when the list
+/// overflows.
+RankedKernels rank(const PackTable& table, const Request& request, AcceptKernel accepts,
+                   const void* context, RankedKernel& safe) {
+  RankedKernels list;
+  for (const std::uint32_t index : table.group_members(table.find_group(request.wanted))) {
+    RankedKernel kernel;
+    const KernelRecord& record = table.pack().kernels[index];
+    if (!rank_kernel(table, request, record, kernel)) continue;
+    if (!accepts(context, record, kernel.grid)) continue;
+    if (!needs_clusters(kernel) && (safe.record == nullptr || ranks_before(kernel, safe))) {
+      safe = kernel;
+    }
+    insert(list, kernel);
+  }
+  return list;
+}
+
+}  // namespace
+
 bool ranks_before(const RankedKernel& a, const RankedKernel& b) {
   if (a.relaxations != b.relaxations) return a.relaxations < b.relaxations;
   if (a.time != b.time) return a.time < b.time;
@@ -33,24 +66,17 @@ bool ranks_before(const RankedKernel& a, const RankedKernel& b) {
   return is_preferred(*a.record, *b.record);
 }
 
+RankedKernels rank_all_serving_kernels(const PackTable& table, const Request& request) {
+  RankedKernel ignored;
+  return rank(
+      table, request, [](const void*, const KernelRecord&, const CtaGrid&) { return true; },
+      nullptr, ignored);
+}
+
 RankedKernels rank_serving_kernels(const PackTable& table, const Request& request,
                                    AcceptKernel accepts, const void* context) {
-  RankedKernels list;
-  RankedKernel safe;  // the best one without a precondition, kept even when the list overflows
-  for (const std::uint32_t index : table.group_members(table.find_group(request.wanted))) {
-    RankedKernel kernel;
-    kernel.record = &table.pack().kernels[index];
-    const KernelTraits& traits = kernel.record->traits;
-    if (!find_misfits(request, traits, table.pack().revision, false, kernel.grid).none()) continue;
-    if (!accepts(context, *kernel.record, kernel.grid)) continue;
-    kernel.relaxations = request.skip_softmax && !traits.skip_softmax ? 1 : 0;
-    kernel.time = modelled_time(visible_kv_len(request, traits), request.num_sms, traits.tile_q,
-                                traits.step_kv, kernel.grid);
-    if (!needs_clusters(kernel) && (safe.record == nullptr || ranks_before(kernel, safe))) {
-      safe = kernel;
-    }
-    insert(list, kernel);
-  }
+  RankedKernel safe;
+  RankedKernels list = rank(table, request, accepts, context, safe);
   std::uint32_t end = 0;
   while (end < list.count && needs_clusters(list.kernels[end])) ++end;
   if (end < list.count) {

@@ -26,13 +26,20 @@ struct RankedKernels {
   std::uint32_t count = 0;
 };
 
-/// `max_cluster_answer(cluster size)`-like knowledge is applied by the caller through `accepts`: a
-/// kernel for which it returns false is passed over.
+/// What the caller knows of the device's clusters: a kernel for which it returns false is passed
+/// over.
 using AcceptKernel = bool (*)(const void* context, const KernelRecord& record, const CtaGrid& grid);
 
 /// Searches the pack's group of the request. Pure, no allocation.
 RankedKernels rank_serving_kernels(const PackTable& table, const Request& request,
                                    AcceptKernel accepts, const void* context);
+
+/// The first four of the whole order, clusters or not.
+RankedKernels rank_all_serving_kernels(const PackTable& table, const Request& request);
+
+/// One kernel with its grid and modelled time; false if it does not serve.
+bool rank_kernel(const PackTable& table, const Request& request, const KernelRecord& record,
+                 RankedKernel& out);
 
 /// Whether `a` comes before `b` in that order.
 bool ranks_before(const RankedKernel& a, const RankedKernel& b);

@@ -77,15 +77,30 @@ Status check_entry_cubist_decode(const Request& request) {
   return {};
 }
 
-bool cubist_decode_serves(const Request& request, const KernelTraits& traits) {
+Misfits cubist_decode_misfits(const Request& request, const KernelTraits& traits) {
   const KernelTraits& want = request.wanted;
-  return want.dtype_q == traits.dtype_q && want.dtype_k == traits.dtype_k &&
-         want.dtype_v == traits.dtype_v && want.dtype_o == traits.dtype_o &&
-         want.head_dim_qk == traits.head_dim_qk && want.head_dim_vo == traits.head_dim_vo &&
-         traits.qkv_layout == QkvLayout::kPagedKv && traits.sparse_type == SparseType::kNone &&
-         (traits.dynamic_page || traits.page_size == request.page_size) &&
-         traits.mask_type == MaskType::kCausal && !traits.skip_softmax &&
-         runs_on(traits.arch, request.sm) && traits.smem <= request.max_smem;
+  Misfits found;
+  const auto note = [&](bool fits, Misfit misfit) {
+    if (!fits) found.bits |= static_cast<std::uint32_t>(misfit);
+  };
+  note(want.dtype_q == traits.dtype_q && want.dtype_k == traits.dtype_k &&
+           want.dtype_v == traits.dtype_v && want.dtype_o == traits.dtype_o,
+       Misfit::kTypes);
+  note(want.head_dim_qk == traits.head_dim_qk && want.head_dim_vo == traits.head_dim_vo,
+       Misfit::kHeadDims);
+  note(traits.qkv_layout == want.qkv_layout, Misfit::kLayout);
+  note(traits.sparse_type == want.sparse_type, Misfit::kSparse);
+  note(traits.dynamic_page ? request.page_size <= kMaxPageSize
+                           : traits.page_size == request.page_size,
+       Misfit::kPage);
+  note(traits.mask_type == MaskType::kCausal && !request.is_chunked() &&
+           (request.causal || request.max_q_len == 1),
+       Misfit::kMask);
+  note(request.is_decode() && traits.kernel_type != KernelType::kContext, Misfit::kPhase);
+  note(traits.skip_softmax == want.skip_softmax, Misfit::kSkipSoftmax);
+  note(runs_on(traits.arch, request.sm), Misfit::kArch);
+  note(traits.smem <= request.max_smem, Misfit::kSmem);
+  return found;
 }
 
 void answer_from_cubist_decode(const PackTable& pack, const Request& request, Selection& selection,
@@ -94,7 +109,7 @@ void answer_from_cubist_decode(const PackTable& pack, const Request& request, Se
   const KernelRecord* best = nullptr;
   for (const std::uint32_t index : pack.group_members(pack.find_group(request.wanted))) {
     const KernelRecord& record = pack.pack().kernels[index];
-    if (!cubist_decode_serves(request, record.traits)) continue;
+    if (!cubist_decode_misfits(request, record.traits).none()) continue;
     if (best == nullptr || suits_better(record, *best, rows)) best = &record;
   }
   if (best == nullptr) {

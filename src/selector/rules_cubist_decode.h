@@ -4,6 +4,7 @@
 #include "model/launch_plan.h"
 #include "selector/kernel_table.h"
 #include "selector/request.h"
+#include "selector/serves.h"
 
 namespace cubist::selector {
 
@@ -22,7 +23,7 @@ Status check_entry_cubist_decode(const Request& request);
 void answer_from_cubist_decode(const PackTable& pack, const Request& request, Selection& selection,
                                PackAnswer& answer);
 
-/// Whether a kernel of this family serves the request.
-bool cubist_decode_serves(const Request& request, const KernelTraits& traits);
+/// What keeps a kernel of this family from serving the request.
+Misfits cubist_decode_misfits(const Request& request, const KernelTraits& traits);
 
 }  // namespace cubist::selector

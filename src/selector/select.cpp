@@ -123,6 +123,7 @@ void answer_from_trtllm_gen(const PackTable& pack, const Request& request,
 }  // namespace
 
 bool pack_fits_device(const PackTable& pack, std::uint32_t sm) {
+  if (pack.pack().revision == HeuristicRevision::kNone) return false;
   // The trtllm-gen rules are written for 10.0 and 10.3 alone.
   if (pack.pack().family == KernelFamily::kTrtllmGenFmha && sm != 100 && sm != 103) return false;
   return pack.has_kernels_for(sm);
@@ -139,10 +140,7 @@ Status check_entry(HeuristicRevision revision, const Request& request) {
     case HeuristicRevision::kNone:
       break;
   }
-  return fail(
-      StatusCode::kUnsupported,
-      "the manifest's pack for this device names no known heuristic revision: its kernels can "
-      "be listed, fetched and verified, but not selected");
+  return fail(StatusCode::kInternal, "the pack names no heuristic revision");
 }
 
 void answer_from_pack(const PackTable& pack, const Request& request, const DeviceProfile& device,
@@ -177,8 +175,8 @@ Status select_into(const KernelTable& table, const AttentionProblem& problem,
   if (first_refusal) return tl::unexpected<Error>(std::move(*first_refusal));
   return fail(
       StatusCode::kUnsupported,
-      "the manifest has no kernels for a device of compute capability {}.{} (sm {}): {} pack(s) "
-      "looked at; import or name a manifest for this architecture",
+      "no pack of the manifest has kernels and rules for a device of compute capability {}.{} (sm "
+      "{}); {} pack(s) looked at: import or name a manifest for this architecture",
       request.sm / 10, request.sm % 10, request.sm, table.packs().size());
 }
 

@@ -1,0 +1,165 @@
+#include "selector/explain.h"
+
+#include <algorithm>
+
+#include "selector/cost_model.h"
+#include "selector/explain_steps.h"
+#include "selector/rules_cubist_decode.h"
+
+namespace cubist::selector {
+namespace {
+
+constexpr std::size_t kNearest = 5;
+
+void explain_passes(const Request& request, const RuleTrace& trace, PackExplanation& out) {
+  out.passes = trace.passes;
+  for (std::size_t i = 0; i < trace.passes.size(); ++i) {
+    describe_pass(request, trace.passes[i], i + 1, out.steps);
+  }
+}
+
+void explain_decode_rows(const Request& request, const Selection& selection, PackExplanation& out) {
+  const std::int64_t rows = std::int64_t{request.heads_per_kv} * request.max_q_len;
+  const LaunchPlan& plan = selection.best();
+  out.steps.push_back(
+      {"tile_q", fmt::format("{} heads x {} tokens = {} rows: tile_q {}, {}", request.heads_per_kv,
+                             request.max_q_len, rows, plan.record->traits.tile_q,
+                             plan.record->traits.tile_q >= rows ? "the smallest that holds them all"
+                                                                : "the largest there is")});
+  out.steps.push_back(
+      {"ctas", fmt::format("{} over query tokens x {} over heads x {} sequences, KV split over {}",
+                           plan.num_ctas_q, plan.grid[1], plan.grid[2], plan.num_ctas_kv)});
+}
+
+void list_tiles(const PackTable& pack, const Request& request, PackExplanation& out) {
+  for (const std::uint32_t index : pack.group_members(pack.find_group(request.wanted))) {
+    RankedKernel kernel;
+    if (!rank_kernel(pack, request, pack.pack().kernels[index], kernel)) continue;
+    const auto at =
+        std::find_if(out.tiles.begin(), out.tiles.end(), [&](const RankedKernel& other) {
+          return other.record->traits.tile_q <= kernel.record->traits.tile_q;
+        });
+    if (at == out.tiles.end() || at->record->traits.tile_q != kernel.record->traits.tile_q) {
+      out.tiles.insert(at, kernel);
+    } else if (ranks_before(kernel, *at)) {
+      *at = kernel;
+    }
+  }
+  for (const RankedKernel& kernel : out.tiles) {
+    out.steps.push_back(
+        {"tile_option",
+         fmt::format("tile_q {:>3}: {} CTAs, KV split over {}, {} wave(s), modelled time {:.0f}",
+                     kernel.record->traits.tile_q, kernel.grid.total(), kernel.grid.num_ctas_kv,
+                     wave_count(kernel.grid, request.num_sms), static_cast<double>(kernel.time))});
+  }
+}
+
+PackExplanation explain_pack(const PackTable& pack, const Request& request,
+                             const DeviceProfile& device, const SelectOptions& options,
+                             Explanation& out) {
+  PackExplanation result;
+  result.pack = pack.pack().name;
+  result.revision = pack.pack().revision;
+  if (!pack_fits_device(pack, request.sm)) {
+    result.steps.push_back({"device", fmt::format("no kernels and rules for sm {}", request.sm)});
+    return result;
+  }
+  if (Status entry = check_entry(pack.pack().revision, request); !entry) {
+    result.steps.push_back({"entry", entry.error().message()});
+    if (!out.refusal) out.refusal = std::move(entry.error());
+    return result;
+  }
+  Selection selection;
+  PackAnswer answer;
+  RuleTrace trace;
+  answer_from_pack(pack, request, device, options, &trace, selection, answer);
+  explain_passes(request, trace, result);
+  if (pack.pack().family == KernelFamily::kCubistDecode && selection.num_plans > 0) {
+    explain_decode_rows(request, selection, result);
+  }
+  if (answer.refusal != RuleRefusal::kNone) {
+    result.steps.push_back({"refusal", std::string(to_string(answer.refusal))});
+  }
+  if (pack.pack().family == KernelFamily::kTrtllmGenFmha) list_tiles(pack, request, result);
+  if (selection.num_plans == 0) {
+    if (!out.refusal) out.refusal = refusal_error(pack, answer, options.strict);
+    result.nearest = find_nearest_kernels(pack, request, kNearest);
+    return result;
+  }
+  if (selection.best().fallback != FallbackReason::kNone) {
+    result.steps.push_back({"fallback", "the best kernel that serves, by modelled time"});
+  }
+  describe_selection(request, device, selection, result.steps);
+  result.chose = true;
+  out.selection = selection;
+  return result;
+}
+
+float time_of(const Request& request, const LaunchPlan& plan) {
+  const KernelTraits& traits = plan.record->traits;
+  CtaGrid grid;
+  grid.num_ctas_kv = plan.num_ctas_kv;
+  grid.x = plan.grid[0];
+  grid.y = plan.grid[1];
+  grid.z = plan.grid[2];
+  return modelled_time(visible_kv_len(request, traits), request.num_sms, traits.tile_q,
+                       traits.step_kv, grid);
+}
+
+void find_runner_up(const PackTable& pack, const Request& request, Explanation& out) {
+  if (pack.pack().family != KernelFamily::kTrtllmGenFmha) return;
+  out.chosen_time = time_of(request, out.selection->best());
+  const RankedKernels ranked = rank_all_serving_kernels(pack, request);
+  for (std::uint32_t i = 0; i < ranked.count; ++i) {
+    if (ranked.kernels[i].record == out.selection->best().record) continue;
+    out.runner_up = ranked.kernels[i];
+    return;
+  }
+}
+
+/// Barred kernels that would serve otherwise.
+void collect_barred(const KernelTable& table, const Request& request, Explanation& out) {
+  if (table.barred().empty()) return;
+  for (const PackTable& pack : table.packs()) {
+    for (const KernelRecord& record : pack.pack().kernels) {
+      if (!pack.is_left_out(record)) continue;
+      for (const BarredKernel& bar : table.barred()) {
+        if (bar.sha256 != record.sha256) continue;
+        CtaGrid ignored;
+        const Misfits misfits =
+            pack.pack().family == KernelFamily::kCubistDecode
+                ? cubist_decode_misfits(request, record.traits)
+                : find_misfits(request, record.traits, pack.pack().revision, false, ignored);
+        if (misfits.none()) out.barred.push_back({&record, bar.reason});
+        break;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Result<Explanation> explain(const KernelTable& table, const AttentionProblem& problem,
+                            const DeviceProfile& device, const SelectOptions& options) {
+  Request request;
+  CUBIST_RETURN_IF_ERROR(prepare_request(problem, device, request));
+  Explanation out;
+  out.request = describe_request(request);
+  for (const PackTable& pack : table.packs()) {
+    out.packs.push_back(explain_pack(pack, request, device, options, out));
+    if (out.packs.back().chose) {
+      find_runner_up(pack, request, out);
+      break;
+    }
+  }
+  collect_barred(table, request, out);
+  if (out.selection) {
+    out.refusal.reset();
+  } else if (!out.refusal) {
+    auto selected = select(table, problem, device, options);
+    if (!selected) out.refusal = std::move(selected.error());
+  }
+  return out;
+}
+
+}  // namespace cubist::selector

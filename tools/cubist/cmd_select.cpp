@@ -1,0 +1,174 @@
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include "codec/explain_json.h"
+#include "codec/plan_json.h"
+#include "codec/problem_json.h"
+#include "command.h"
+#include "select_flags.h"
+#include "select_input.h"
+#include "select_jsonl.h"
+#include "select_sweep.h"
+#include "select_text.h"
+
+namespace cubist::tools {
+namespace {
+
+constexpr const char* kHelp =
+    R"(Chooses the kernel for an attention problem and prints its launch plan.
+
+The problem is given in flags named like its fields, or line by line as JSON. Selection
+needs no GPU: name the device, or give --sm and --num-sms.
+
+Examples:
+  cubist select --manifest flashinfer-0.6.13 --device b200 --num-q-heads 64 \
+      --num-kv-heads 8 --head-dim 64 --dtype-q bf16 --dtype-kv bf16 --dtype-o bf16 \
+      --s-qo 4 --batch 32 --max-kv-len 8192 --page-size 32
+  cubist select --manifest M.json ... --explain          why this one, and what came close
+  cubist select --manifest M.json --jsonl < problems.jsonl > plans.jsonl
+  cubist select --manifest M.json ... --sweep --batch 1..256 --max-kv-len 1k..128k --csv
+
+Where a pack's own rules find nothing although some kernel serves, the best such kernel
+is taken and marked as a fallback; --strict refuses instead, as the published runtime does.)";
+
+struct SelectArguments {
+  std::vector<std::string> manifests;
+  std::vector<std::string> barred;
+  ProblemFlags flags;
+  bool strict = false;
+  bool cost_model_always = false;
+  bool tile_kv64 = false;
+  bool explain = false;
+  bool jsonl = false;
+  bool sweep = false;
+  bool csv = false;
+};
+
+selector::SelectOptions options_of(const SelectArguments& arguments) {
+  selector::SelectOptions options;
+  options.strict = arguments.strict;
+  options.rules.cost_model_always = arguments.cost_model_always;
+  options.rules.enable_tile_kv64 = arguments.tile_kv64;
+  return options;
+}
+
+void put(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+ExitCode select_jsonl(const SelectArguments& arguments, const CommonOptions& common,
+                      const OpenedManifests& opened) {
+  const auto device = arguments.flags.device();
+  if (!device) return report_error(common, device.error());
+  const auto options = options_of(arguments);
+  const auto counts = run_jsonl(opened.table, *device, options, STDIN_FILENO, STDOUT_FILENO);
+  if (!counts) return report_error(common, counts.error());
+  if (!common.quiet) {
+    std::fprintf(stderr,
+                 "%llu plans (%llu of them fallbacks), %llu refused, %llu malformed lines\n",
+                 static_cast<unsigned long long>(counts->plans),
+                 static_cast<unsigned long long>(counts->fallbacks),
+                 static_cast<unsigned long long>(counts->refused),
+                 static_cast<unsigned long long>(counts->malformed));
+  }
+  return counts->malformed == 0 ? ExitCode::kOk : ExitCode::kUsage;
+}
+
+ExitCode select_sweep(const SelectArguments& arguments, const CommonOptions& common,
+                      const OpenedManifests& opened) {
+  const auto result = run_sweep(opened.table, arguments.flags, options_of(arguments));
+  if (!result) return report_error(common, result.error());
+  if (arguments.csv) {
+    put(sweep_csv(*result));
+  } else {
+    put(common.json ? sweep_json(*result) + "\n" : sweep_text(*result));
+  }
+  return ExitCode::kOk;
+}
+
+/// {"problem": ..., answer ..., "explain": ...}
+void put_json(const ProblemAndDevice& value, const selector::Explanation& explanation,
+              bool with_explanation) {
+  std::string in;
+  append_problem_json(value.problem, value.device, in);
+  std::string out;
+  if (explanation.selection) {
+    append_answer_json(in, value.problem, *explanation.selection, out);
+  } else {
+    append_error_json(in, *explanation.refusal, out);
+  }
+  if (with_explanation) {
+    out.back() = ',';  // the answer's closing bracket
+    out += "\"explain\":";
+    append_explanation_json(explanation, out);
+    out += '}';
+  }
+  put(out + "\n");
+}
+
+ExitCode select_one(const SelectArguments& arguments, const CommonOptions& common,
+                    const OpenedManifests& opened) {
+  const auto value = arguments.flags.problem();
+  if (!value) return report_error(common, value.error());
+  const auto explanation =
+      selector::explain(opened.table, value->problem, value->device, options_of(arguments));
+  if (!explanation) return report_error(common, explanation.error());
+  if (common.json) {
+    put_json(*value, *explanation, arguments.explain);
+  } else {
+    if (arguments.explain) print_explanation(*explanation);
+    if (explanation->selection) print_selection(*explanation->selection);
+  }
+  if (explanation->selection) return ExitCode::kOk;
+  CommonOptions text_only = common;
+  text_only.json = false;  // the document above holds the error already
+  return report_error(text_only, *explanation->refusal);
+}
+
+ExitCode run_select(const SelectArguments& arguments, const CommonOptions& common) {
+  const auto opened = open_manifests(arguments.manifests, arguments.barred);
+  if (!opened) return report_error(common, opened.error());
+  if (arguments.jsonl) return select_jsonl(arguments, common, *opened);
+  if (arguments.sweep) return select_sweep(arguments, common, *opened);
+  return select_one(arguments, common, *opened);
+}
+
+}  // namespace
+
+void add_select_command(CommandContext context) {
+  auto arguments = std::make_shared<SelectArguments>();
+  CLI::App* command = context.app.add_subcommand("select", kHelp);
+  add_common_options(*command, context.common);
+  command
+      ->add_option("-m,--manifest", arguments->manifests,
+                   "Manifest file or name of a shipped one; several: packs in this order")
+      ->required();
+  command->add_flag("--strict", arguments->strict,
+                    "Only what the packs' own rules choose, no fallback");
+  command->add_flag("--explain", arguments->explain,
+                    "Show the steps, the runner-up, and the nearest kernels of a miss");
+  auto* jsonl = command->add_flag("--jsonl", arguments->jsonl,
+                                  "Read problems from standard input, one JSON object a line");
+  auto* sweep = command->add_flag(
+      "--sweep", arguments->sweep,
+      "Flags may hold lists (1,2,4) and ranges (1..256, 1k..128k): show which kernel serves what");
+  command->add_flag("--csv", arguments->csv, "With --sweep: comma-separated values")->needs(sweep);
+  jsonl->excludes(sweep);
+  command->add_option("--bar", arguments->barred,
+                      "Never choose this kernel: SHA256 or SHA256=REASON; may be repeated");
+  command->add_flag("--cost-model-always", arguments->cost_model_always,
+                    "Ask the tile_q cost model for one query token too");
+  command->add_flag("--enable-tile-kv64", arguments->tile_kv64,
+                    "MLA with SMs left over takes tile_kv 64");
+  arguments->flags.add_to(*command);
+  command->callback(
+      [arguments, context] { context.exit_code = run_select(*arguments, context.common); });
+}
+
+}  // namespace cubist::tools

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/App.hpp>
+
+#include "base/result.h"
+#include "codec/problem_fields.h"
+
+namespace cubist::tools {
+
+/// The problem's fields as command-line flags: num_q_heads is --num-q-heads, and so on for every
+/// field;
+/// --s-qo, --head-dim, --mla and --kv-len are shorter names of max_q_len, head_dim_qk, is_mla and
+/// max_kv_len. Values stay text until they are used, because a sweep reads them as ranges.
+class ProblemFlags {
+ public:
+  struct Given {
+    const ProblemField* field = nullptr;
+    std::string text;
+  };
+
+  void add_to(CLI::App& command);
+
+  /// In the fields' order; what the user did not give is not in it.
+  std::vector<Given> given() const;
+
+  /// The device that --device names, else the default one (b200).
+  Result<DeviceProfile> device() const;
+
+  /// The one problem that the flags describe.
+  Result<ProblemAndDevice> problem() const;
+
+ private:
+  std::string device_name_;
+  std::vector<std::string> texts_;  // by field; empty: not given
+};
+
+/// dtype_kv is K's and V's type together; the flags that name one side win over it whatever the
+/// order.
+Status set_fields(const std::vector<ProblemFlags::Given>& given, ProblemAndDevice& out);
+
+}  // namespace cubist::tools
