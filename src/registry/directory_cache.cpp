@@ -83,7 +83,8 @@ Status DirectoryCache::write(const std::string& text) const {
 }
 
 void DirectoryCache::save(HttpRangeAccess& access, std::uint64_t offset) const {
-  if (offset > access.size() || access.size() - offset > kMaxCacheBytes) return;
+  offset = std::min(offset, access.size() - std::min(access.size(), HttpRangeAccess::kTailBytes));
+  if (access.size() - offset > kMaxCacheBytes) return;
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(access.size() - offset));
   if (!access.read(offset, bytes)) return;
   const Json head = {

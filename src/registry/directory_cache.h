@@ -18,7 +18,7 @@ class DirectoryCache {
   DirectoryCache(const Store& store, std::string key) : store_(store), key_(std::move(key)) {}
 
   std::optional<HttpRangeAccess::Known> load() const;
-  /// Everything of `access` from `offset` to its end.
+  /// Everything of `access` from `offset` to its end, and at least what opening reads.
   void save(HttpRangeAccess& access, std::uint64_t offset) const;
   void remove() const;
 

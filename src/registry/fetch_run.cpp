@@ -140,6 +140,7 @@ void FetchRun::next_offer(Job& job) {
                    Error(StatusCode::kNotFound,
                          fmt::format("it is not there; the last place tried was {}", job.origin)));
     } else {
+      job.generation = (*source)->generation();
       return start(job, std::move(**offer));
     }
   }
@@ -188,7 +189,7 @@ void FetchRun::on_http_error(Job& job, HttpError failure) {
       return next_offer(job);
     }
   }
-  if (source && failure.status >= 400 && !job.tried_again && (*source)->refresh()) {
+  if (source && failure.status >= 400 && !job.tried_again && (*source)->refresh(job.generation)) {
     job.tried_again = true;
     return next_offer(job);
   }
@@ -223,7 +224,7 @@ void FetchRun::on_wrong_bytes(Job& job, Error error) {
   }
   if (source && error.code() == StatusCode::kIntegrity && !job.tried_again) {
     job.tried_again = true;
-    if (job.resumed || (*source)->refresh()) return next_offer(job);
+    if (job.resumed || (*source)->refresh(job.generation)) return next_offer(job);
   }
   leave_source(job, std::move(error));
   next_offer(job);

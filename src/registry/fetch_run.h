@@ -31,8 +31,9 @@ class FetchRun {
     FetchItem item;
     FetchedFile file;
     std::size_t source = 0;
-    std::size_t attempt = 0;   ///< way of that source
-    bool tried_again = false;  ///< once more at the same source after bytes that were wrong
+    std::size_t attempt = 0;       ///< way of that source
+    bool tried_again = false;      ///< once more at the same source after bytes that were wrong
+    std::uint64_t generation = 0;  ///< of the source when it made the offer
     bool locked = false;
     bool resumed = false;  ///< the bytes at the install queue came in pieces
     std::string origin;

@@ -206,11 +206,11 @@ std::string_view advice_for(CURLcode code) {
 }
 
 HttpTransfer::End end_of(const Exchange& exchange, CURLcode code) {
-  if (code == CURLE_OK) return {true, false, false, {}};
+  if (code == CURLE_OK) return {true, false, false, {}, {}};
   const std::string_view text =
       exchange.error_text[0] != '\0' ? exchange.error_text : curl_easy_strerror(code);
-  std::string reason = fmt::format("{}; {}", without_credentials(text), advice_for(code));
-  return {false, is_transient(code), is_unreachable(code), std::move(reason)};
+  return {false, is_transient(code), is_unreachable(code), without_credentials(text),
+          std::string(advice_for(code))};
 }
 
 HttpError interrupted(const HttpTransfer& transfer) {
@@ -348,12 +348,11 @@ bool HttpClient::State::end_stalled() {
     exchange->idle += elapsed;
     const milliseconds limit = exchange->transfer.request().profile->stall_timeout;
     if (exchange->idle < limit) continue;
-    finish(exchange,
-           {false, true, false,
-            fmt::format("stalled: nothing more came for {:.3g} s after {} bytes; check the "
-                        "network or proxy, or use another source",
-                        static_cast<double>(limit.count()) / 1000.0,
-                        exchange->transfer.received_bytes())});
+    finish(exchange, {false, true, false,
+                      fmt::format("stalled: nothing more came for {:.3g} s after {} bytes",
+                                  static_cast<double>(limit.count()) / 1000.0,
+                                  exchange->transfer.received_bytes()),
+                      "check the network or proxy, or use another source"});
     any = true;
   }
   return any;

@@ -5,9 +5,6 @@
 namespace cubist {
 namespace {
 
-// A zip's end record with the longest comment and the zip64 records before it lie in the last 65,633
-// bytes (PKWARE APPNOTE 4.3.14 to 4.3.16); a little more costs nothing.
-constexpr std::uint64_t kTailBytes = 72 * 1024;
 // A request costs more than this many bytes more.
 constexpr std::uint64_t kMinRequestBytes = 32 * 1024;
 // Pieces above this are not kept: they are read once.

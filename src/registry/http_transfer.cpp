@@ -224,8 +224,8 @@ HttpTransfer::Next HttpTransfer::redirect() {
   return {Step::kRedirect, std::chrono::milliseconds(0)};
 }
 
-HttpTransfer::Next HttpTransfer::retry_or_fail(bool transient, const std::string& why,
-                                               double random) {
+HttpTransfer::Next HttpTransfer::retry_or_fail(bool transient, std::string_view why,
+                                               std::string_view advice, double random) {
   ++failed_tries_;
   const RetryPolicy policy = request_.profile ? request_.profile->retry : RetryPolicy();
   if (transient) {
@@ -235,16 +235,17 @@ HttpTransfer::Next HttpTransfer::retry_or_fail(bool transient, const std::string
       return {Step::kRetry, *delay};
     }
   }
-  std::string text = why;
+  std::string text(why);
   if (failed_tries_ > 1) text += fmt::format(" ({} tries)", failed_tries_);
   if (headers_.retry_after && transient && failed_tries_ < policy.max_tries) {
     text += fmt::format("; the server asks to wait {} s", headers_.retry_after->count());
   }
-  reject(StatusCode::kNetwork, std::move(text));
+  reject(StatusCode::kNetwork, fmt::format("{}; {}", text, advice));
   return {};
 }
 
 HttpTransfer::Next HttpTransfer::finish(const End& end, double random) {
+  constexpr std::string_view kOtherSource = "check the network, or use another source";
   if (headers_.status != 0) judge();  // an answer without a body was not looked at yet
   Next next;
   if (judgement_ == Judgement::kReject) {
@@ -253,19 +254,19 @@ HttpTransfer::Next HttpTransfer::finish(const End& end, double random) {
     next = redirect();
   } else if (judgement_ == Judgement::kRestart || (headers_.status == 416 && resuming())) {
     body_.clear();
-    next = retry_or_fail(true, "the file changed on the server while it was downloaded", random);
+    next = retry_or_fail(true, "the file changed on the server while it was downloaded",
+                         kOtherSource, random);
   } else if (judgement_ == Judgement::kDiscard) {
-    next = retry_or_fail(
-        is_retryable_status(headers_.status),
-        fmt::format("{} {}; {}", headers_.status, headers_.reason, advice_for(headers_.status)),
-        random);
+    next = retry_or_fail(is_retryable_status(headers_.status),
+                         fmt::format("{} {}", headers_.status, headers_.reason),
+                         advice_for(headers_.status), random);
   } else if (!end.complete) {
-    next = retry_or_fail(end.transient, end.reason, random);
+    next = retry_or_fail(end.transient, end.reason, end.advice, random);
     if (error_) error_->unreachable = end.unreachable;
   } else if (expected_bytes_ != 0 && body_.size() < expected_bytes_) {
     next = retry_or_fail(
         true, fmt::format("the answer ended after {} of {} bytes", body_.size(), expected_bytes_),
-        random);
+        kOtherSource, random);
   }
   if (next.step != Step::kDone) {
     headers_ = ResponseHeaders();

@@ -42,6 +42,7 @@ class HttpTransfer {
     bool transient = false;    ///< else: worth another try
     bool unreachable = false;  ///< there was no connection
     std::string reason;        ///< else: why, for people
+    std::string advice;        ///< and what to do
   };
   enum class Step : std::uint8_t { kDone, kRedirect, kRetry };
   struct Next {
@@ -65,7 +66,7 @@ class HttpTransfer {
   bool judge_range(const ContentRange& range);
   void reject(StatusCode code, std::string why);
   Next redirect();
-  Next retry_or_fail(bool transient, const std::string& why, double random);
+  Next retry_or_fail(bool transient, std::string_view why, std::string_view advice, double random);
   bool resuming() const { return !body_.empty(); }
   std::string describe(std::string_view why) const;
 

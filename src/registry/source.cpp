@@ -70,7 +70,7 @@ std::vector<std::string> candidate_paths(const KernelRecord& record, const Sourc
                                          bool named_by_user,
                                          const std::vector<std::string>& prefixes) {
   if (!named_by_user) return {source.prefix + record.path};
-  std::vector<std::string> paths;
+  std::vector<std::string> paths{source.prefix + record.path};
   for (const std::string& prefix : prefixes) paths.push_back(prefix + record.path);
   paths.push_back(record.path);
   paths.push_back(entry_relative_path(record.sha256));

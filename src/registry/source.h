@@ -46,9 +46,11 @@ class OpenSource {
   /// the one that worked for the record before.
   virtual Result<std::optional<Offer>> offer(const KernelRecord& record, std::size_t attempt) = 0;
   virtual void worked(std::size_t /*attempt*/) {}
-  /// After bytes that were wrong: true if something remembered was dropped that may have been the
-  /// cause, so that asking again is worth it.
-  virtual bool refresh() { return false; }
+  /// Counts up when what is remembered about the source (a directory, a redirect) was dropped.
+  virtual std::uint64_t generation() const { return 0; }
+  /// After an offer of `offer_generation` brought wrong bytes or an error: true if asking again is
+  /// worth it, since something remembered was dropped that may have been the cause.
+  virtual bool refresh(std::uint64_t /*offer_generation*/) { return false; }
 };
 
 /// What sources need from around them.

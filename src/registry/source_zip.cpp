@@ -116,10 +116,14 @@ class RemoteZipSource : public OpenSource {
     return std::optional<Offer>(std::move(offer));
   }
 
-  bool refresh() override {
+  std::uint64_t generation() const override { return generation_; }
+
+  bool refresh(std::uint64_t offer_generation) override {
+    if (offer_generation != generation_) return true;
     if (!remembered_ && !access_->forget_redirect()) return false;
     cache_.remove();
     remembered_ = false;
+    ++generation_;
     return open_with(std::nullopt).has_value();
   }
 
@@ -145,6 +149,7 @@ class RemoteZipSource : public OpenSource {
   MemberFinder finder_;
   std::string name_;
   bool remembered_ = false;
+  std::uint64_t generation_ = 0;
   std::shared_ptr<HttpRangeAccess> access_;
   std::shared_ptr<const ZipArchive> zip_;
 };

@@ -27,16 +27,16 @@ HttpRequest part(std::uint64_t offset, std::uint64_t length) {
 /// What one answer looks like; false from the transfer ends it as a client would.
 HttpTransfer::Next answer(HttpTransfer& transfer, std::initializer_list<const char*> header,
                           std::size_t body_bytes = 0,
-                          HttpTransfer::End end = {true, false, false, ""}) {
+                          HttpTransfer::End end = {true, false, false, "", ""}) {
   bool go_on = true;
   for (const char* line : header) go_on = go_on && transfer.take_header(line, 0);
   const std::vector<std::uint8_t> body(body_bytes, 'x');
   if (go_on && body_bytes != 0) go_on = transfer.take_body(body);
-  if (!go_on) end = {false, false, false, "aborted"};
+  if (!go_on) end = {false, false, false, "aborted", ""};
   return transfer.finish(end, 0.5);
 }
 
-const HttpTransfer::End kBroken{false, true, false, "connection reset"};
+const HttpTransfer::End kBroken{false, true, false, "connection reset", "try again"};
 
 std::string failure(HttpTransfer& transfer, StatusCode code) {
   const auto result = transfer.take_result();
