@@ -22,8 +22,11 @@ struct ExplainStep {
 struct PackExplanation {
   std::string_view pack;
   HeuristicRevision revision = HeuristicRevision::kNone;
-  std::vector<ExplainStep> steps;   ///< in the order in which things were decided
-  std::vector<PassNote> passes;     ///< the same as data: candidates with modelled cost, grids
+  std::vector<ExplainStep> steps;  ///< in the order in which things were decided
+  std::vector<PassNote> passes;    ///< the same as data: candidates with modelled cost, grids
+  /// The fastest serving kernel of each tile_q by modelled time, largest tile first: what the
+  /// choice was between, whether or not the rules asked the cost model.
+  std::vector<RankedKernel> tiles;
   bool chose = false;               ///< the selection is this pack's
   std::vector<NearKernel> nearest;  ///< for a miss, at most five
 };
