@@ -9,7 +9,7 @@
 #include <numbers>
 #include <numeric>
 
-#include "gpu/number_formats.h"
+#include "reference/number_formats.h"
 #include "gpu/random.h"
 #include "launcher/scales.h"
 

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "gpu/decode_modules.h"
-#include "gpu/number_formats.h"
+#include "reference/number_formats.h"
 #include "gpu/random.h"
 
 namespace cubist::test {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "gpu/number_formats.h"
+#include "reference/number_formats.h"
 #include "gpu/random.h"
 
 namespace cubist::test {

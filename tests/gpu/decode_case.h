@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "gpu/decode_reference.h"
+#include "reference/decode_reference.h"
 #include "model/dtype.h"
 
 namespace cubist::test {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "gpu/number_formats.h"
+#include "reference/number_formats.h"
 
 namespace cubist::test {
 namespace {

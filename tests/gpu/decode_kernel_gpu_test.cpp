@@ -14,7 +14,7 @@
 #include "gpu/decode_launch.h"
 #include "gpu/decode_modules.h"
 #include "gpu/decode_tally.h"
-#include "gpu/number_formats.h"
+#include "reference/number_formats.h"
 
 namespace cubist::test {
 namespace {

@@ -1,11 +1,11 @@
-#include "gpu/decode_reference.h"
+#include "reference/decode_reference.h"
 
 #include <cmath>
 #include <limits>
 
 #include "gpu/decode_case.h"
 #include "gpu/decode_check.h"
-#include "gpu/number_formats.h"
+#include "reference/number_formats.h"
 #include "support/catch.h"
 
 namespace cubist::test {

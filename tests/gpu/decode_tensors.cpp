@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gpu/number_formats.h"
+#include "reference/number_formats.h"
 
 namespace cubist::test {
 namespace {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
-#include "gpu/decode_reference.h"
-#include "gpu/number_formats.h"
+#include "reference/decode_reference.h"
+#include "reference/number_formats.h"
 #include "model/decode_params.h"
 #include "model/dtype.h"
 

@@ -7,7 +7,7 @@
 #include "aux_on_host.h"
 #include "convert.cuh"
 #include "fuse_scales.cuh"
-#include "gpu/number_formats.h"
+#include "reference/number_formats.h"
 #include "gpu/random.h"
 #include "launcher/scales.h"
 #include "support/catch.h"

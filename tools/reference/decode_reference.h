@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace cubist::test {
+namespace cubist {
 
 /// Paged GQA decode attention in plain numbers. Lengths in tokens, strides in elements.
 struct DecodeProblem {
@@ -47,4 +47,4 @@ struct DecodeAnswer {
 /// stands at position L - n + t and sees keys [position - window_left, position].
 DecodeAnswer decode_reference(const DecodeProblem& problem);
 
-}  // namespace cubist::test
+}  // namespace cubist

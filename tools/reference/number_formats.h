@@ -4,7 +4,7 @@
 
 #include "model/dtype.h"
 
-namespace cubist::test {
+namespace cubist {
 
 /// The number a bf16, fp16 or e4m3 bit pattern stands for.
 float decode_number(Dtype dtype, std::uint16_t bits);
@@ -20,4 +20,4 @@ inline float round_to(Dtype dtype, float value) {
 /// Distance of 1 and the next larger number: 2^-7, 2^-10, 2^-3.
 double spacing_of(Dtype dtype);
 
-}  // namespace cubist::test
+}  // namespace cubist

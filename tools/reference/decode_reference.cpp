@@ -1,11 +1,11 @@
-#include "gpu/decode_reference.h"
+#include "reference/decode_reference.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
 
-namespace cubist::test {
+namespace cubist {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -110,4 +110,4 @@ DecodeAnswer decode_reference(const DecodeProblem& problem) {
   return answer;
 }
 
-}  // namespace cubist::test
+}  // namespace cubist

@@ -1,10 +1,10 @@
-#include "gpu/number_formats.h"
+#include "reference/number_formats.h"
 
 #include <cmath>
 #include <cstdlib>
 #include <limits>
 
-namespace cubist::test {
+namespace cubist {
 namespace {
 
 struct Format {
@@ -74,4 +74,4 @@ std::uint16_t encode_number(Dtype dtype, float value) {
 
 double spacing_of(Dtype dtype) { return std::ldexp(1.0, -format_of(dtype).mantissa_bits); }
 
-}  // namespace cubist::test
+}  // namespace cubist
