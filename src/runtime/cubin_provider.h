@@ -18,15 +18,13 @@ class CubinProvider {
 
   const Store& store() const { return store_; }
 
-  /// manifest  the one the pack belongs to. errors  kOffline: missing here, and only the network
-  /// has it; kNetwork, kIntegrity, kIo: from the sources and the store
+  /// manifest  the one the pack belongs to
+  /// errors    kOffline: missing here, and only the network has it; kNetwork, kIntegrity, kIo: from
+  ///           the sources and the store
   Result<VerifiedCubin> get(const Manifest& manifest, const Pack& pack,
                             const KernelRecord& record) const;
 
  private:
-  Result<VerifiedCubin> fetch(const Manifest& manifest, const Pack& pack,
-                              const KernelRecord& record) const;
-
   Store store_;
   bool offline_;
 };

@@ -5,7 +5,6 @@
 #include "manifest/parse.h"
 #include "runtime/manifest_path.h"
 #include "runtime/selected.h"
-#include "selector/select.h"
 
 namespace cubist::runtime {
 namespace {
@@ -71,6 +70,12 @@ Status Runtime::build_table() {
   return {};
 }
 
+selector::SelectOptions Runtime::select_options() const {
+  selector::SelectOptions options;
+  options.strict = options_.strict;
+  return options;
+}
+
 std::size_t Runtime::num_kernels() const {
   std::size_t count = 0;
   for_each_kernel(manifests_, [&](const KernelRecord&) { ++count; });
@@ -79,10 +84,8 @@ std::size_t Runtime::num_kernels() const {
 
 Result<std::unique_ptr<Selected>> Runtime::select(const AttentionProblem& problem,
                                                   const DeviceProfile& device) {
-  selector::SelectOptions options;
-  options.strict = options_.strict;
   CUBIST_ASSIGN_OR_RETURN(const Selection selection,
-                          selector::select(kernels_, problem, device, options));
+                          selector::select(kernels_, problem, device, select_options()));
   return std::make_unique<Selected>(shared_from_this(), problem, device, selection);
 }
 

@@ -14,6 +14,7 @@
 #include "model/device_profile.h"
 #include "runtime/cubin_provider.h"
 #include "selector/kernel_table.h"
+#include "selector/select.h"
 
 namespace cubist::runtime {
 
@@ -38,6 +39,7 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
   const selector::KernelTable& kernels() const { return kernels_; }
   const Store& store() const { return cubins_.store(); }
   const RuntimeOptions& options() const { return options_; }
+  selector::SelectOptions select_options() const;
   std::size_t num_kernels() const;
 
   /// Chooses kernels. Pure. The answer keeps the runtime alive.

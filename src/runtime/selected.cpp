@@ -6,6 +6,8 @@
 #include "launcher/decode_workspace.h"
 #include "launcher/launch.h"
 #include "model/derived_problem.h"
+#include "runtime/explanation_text.h"
+#include "selector/explain.h"
 
 namespace cubist::runtime {
 namespace {
@@ -23,17 +25,16 @@ Status check_launchable(const LaunchPlan& plan) {
 Selected::Selected(std::shared_ptr<Runtime> runtime, const AttentionProblem& problem,
                    const DeviceProfile& device, const Selection& selection)
     : runtime_(std::move(runtime)),
+      given_problem_(problem),
       problem_(with_derived_fields(problem)),
       device_(device),
       selection_(selection) {}
 
 Result<std::string> Selected::explain() const {
-  std::string text;
-  for (std::uint32_t i = 0; i < selection_.num_plans; ++i) {
-    const LaunchPlan& plan = selection_.plans[i];
-    text += fmt::format("{}. {} ({})\n", i + 1, plan.record->name, to_string(plan.revision));
-  }
-  return text;
+  CUBIST_ASSIGN_OR_RETURN(
+      const selector::Explanation explanation,
+      selector::explain(runtime_->kernels(), given_problem_, device_, runtime_->select_options()));
+  return explanation_text(explanation);
 }
 
 Status Selected::fetch() const {

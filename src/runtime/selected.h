@@ -52,6 +52,7 @@ class Selected {
 
  private:
   std::shared_ptr<Runtime> runtime_;
+  AttentionProblem given_problem_;
   AttentionProblem problem_;
   DeviceProfile device_;
   Selection selection_;
