@@ -21,8 +21,8 @@ constexpr std::uint64_t kMaxCubinBytes = 1ULL << 30;
 class DeepCheck {
  public:
   DeepCheck(const FileTree& tree, const std::string& prefix, const Pack& pack,
-            const std::function<void(std::uint64_t)>& progress)
-      : tree_(tree), prefix_(prefix), pack_(pack), progress_(progress) {
+            const std::function<void(std::uint64_t)>& progress, const std::atomic<bool>* cancel)
+      : tree_(tree), prefix_(prefix), pack_(pack), progress_(progress), cancel_(cancel) {
     order_.resize(pack.kernels.size());
     for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = i;
     // Rows that share a file follow each other, so that it is read once.
@@ -60,10 +60,20 @@ class DeepCheck {
 
   void work() {
     while (!stop_) {
+      if (cancel_ != nullptr && *cancel_) {
+        give_up(Error(StatusCode::kInterrupted, "the import was interrupted; nothing was written"));
+        return;
+      }
       const auto [first, end] = claim();
       if (first == end) return;
       check_file(first, end);
     }
+  }
+
+  void give_up(Error error) {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::move(error);
+    stop_ = true;
   }
 
   void check_file(std::size_t first, std::size_t end) {
@@ -77,9 +87,7 @@ class DeepCheck {
       found.emplace_back(order_[first], Finding{FindingKind::kCubinUnreadable, record.name,
                                                 bytes.error().message()});
     } else {
-      const std::lock_guard lock(mutex_);
-      if (!error_) error_ = bytes.error();
-      stop_ = true;
+      give_up(bytes.error());
       return;
     }
     const std::lock_guard lock(mutex_);
@@ -116,6 +124,7 @@ class DeepCheck {
   const std::string& prefix_;
   const Pack& pack_;
   const std::function<void(std::uint64_t)>& progress_;
+  const std::atomic<bool>* cancel_;
   std::vector<std::size_t> order_;
 
   std::mutex mutex_;
@@ -130,8 +139,9 @@ class DeepCheck {
 
 Result<std::vector<Finding>> deep_check(const FileTree& tree, const std::string& prefix,
                                         const Pack& pack, unsigned threads,
-                                        const std::function<void(std::uint64_t)>& progress) {
-  return DeepCheck(tree, prefix, pack, progress).run(threads);
+                                        const std::function<void(std::uint64_t)>& progress,
+                                        const std::atomic<bool>* cancel) {
+  return DeepCheck(tree, prefix, pack, progress, cancel).run(threads);
 }
 
 }  // namespace cubist

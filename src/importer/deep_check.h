@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -18,9 +19,11 @@ namespace cubist {
 /// number.
 ///
 /// progress  files done so far in this call; one thread at a time
-/// errors    a file that cannot be read at all
+/// cancel    looked at between files; may be null
+/// errors    a file that cannot be read at all; kInterrupted
 Result<std::vector<Finding>> deep_check(const FileTree& tree, const std::string& prefix,
                                         const Pack& pack, unsigned threads,
-                                        const std::function<void(std::uint64_t)>& progress);
+                                        const std::function<void(std::uint64_t)>& progress,
+                                        const std::atomic<bool>* cancel);
 
 }  // namespace cubist

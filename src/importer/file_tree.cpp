@@ -18,7 +18,8 @@ constexpr std::size_t kMaxFiles = 1000000;
 
 class FolderTree : public FileTree {
  public:
-  FolderTree(std::string root, std::vector<TreeFile> files) : FileTree(std::move(root)) {
+  FolderTree(std::string root, std::vector<TreeFile> files)
+      : FileTree(Source::Kind::kFolder, std::move(root)) {
     set_files(std::move(files));
   }
 
@@ -31,7 +32,8 @@ class FolderTree : public FileTree {
 
 class ZipTree : public FileTree {
  public:
-  explicit ZipTree(ZipArchive archive) : FileTree(archive.name()), archive_(std::move(archive)) {
+  explicit ZipTree(ZipArchive archive)
+      : FileTree(Source::Kind::kZip, archive.name()), archive_(std::move(archive)) {
     std::vector<TreeFile> files;
     files.reserve(archive_.members().size());
     for (const ZipMember& member : archive_.members()) files.push_back({member.name, member.size});

@@ -4,10 +4,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "archive/zip.h"
 #include "base/result.h"
+#include "manifest/manifest.h"
 
 namespace cubist {
 
@@ -23,9 +25,13 @@ struct TreeFile {
 class FileTree {
  public:
   virtual ~FileTree() = default;
+  FileTree(const FileTree&) = delete;
+  FileTree& operator=(const FileTree&) = delete;
 
   /// What messages call it: a path or URL.
   const std::string& name() const { return name_; }
+  /// The place a manifest would name for it; without a prefix.
+  Source source() const { return {kind_, name_, ""}; }
   /// All regular files, sorted by path.
   const std::vector<TreeFile>& files() const { return files_; }
   /// Null if there is no such file.
@@ -36,7 +42,7 @@ class FileTree {
   Result<std::vector<std::uint8_t>> read(std::string_view path, std::uint64_t max_size) const;
 
  protected:
-  explicit FileTree(std::string name) : name_(std::move(name)) {}
+  FileTree(Source::Kind kind, std::string name) : kind_(kind), name_(std::move(name)) {}
   /// Sorts them.
   void set_files(std::vector<TreeFile> files);
 
@@ -44,6 +50,7 @@ class FileTree {
   virtual Result<std::vector<std::uint8_t>> read_file_at(const TreeFile& file,
                                                          std::uint64_t max_size) const = 0;
 
+  Source::Kind kind_;
   std::string name_;
   std::vector<TreeFile> files_;
 };

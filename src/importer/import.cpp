@@ -239,7 +239,8 @@ void Importer::add_sources(Pack& pack) const {
     pack.sources.push_back(
         {Source::Kind::kPip, "flashinfer-cubin==" + wheel_.version, artifact_.prefix});
   } else {
-    pack.sources.push_back({Source::Kind::kFolder, tree_.name(), artifact_.prefix});
+    pack.sources.push_back(tree_.source());
+    pack.sources.back().prefix = artifact_.prefix;
   }
 }
 
@@ -304,12 +305,14 @@ Status Importer::check_deep() {
   std::uint64_t before = 0;
   for (const Pack& pack : import_.manifest.packs) {
     std::uint64_t done = 0;
-    CUBIST_ASSIGN_OR_RETURN(
-        const std::vector<Finding> found,
-        deep_check(tree_, artifact_.prefix, pack, options_.threads, [&](std::uint64_t files) {
-          done = files;
-          if (options_.progress) options_.progress(before + done, total);
-        }));
+    CUBIST_ASSIGN_OR_RETURN(const std::vector<Finding> found,
+                            deep_check(
+                                tree_, artifact_.prefix, pack, options_.threads,
+                                [&](std::uint64_t files) {
+                                  done = files;
+                                  if (options_.progress) options_.progress(before + done, total);
+                                },
+                                options_.cancel));
     before += done;
     std::vector<Finding>& findings = import_.report.findings;
     findings.insert(findings.end(), found.begin(), found.end());

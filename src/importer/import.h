@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -20,7 +21,8 @@ struct ImportOptions {
   std::optional<ParamLayout> param_layout;
   /// Reads every cubin: digest, architecture, entry, threads, shared memory, parameter bytes.
   bool deep = false;
-  unsigned threads = 1;  ///< for deep
+  unsigned threads = 1;  ///< for deep; more than one only if the tree allows it
+  const std::atomic<bool>* cancel = nullptr;  ///< once true, deep ends with kInterrupted
   /// Files read and files in all; called by one thread at a time.
   std::function<void(std::uint64_t, std::uint64_t)> progress;
 };

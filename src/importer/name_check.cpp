@@ -9,7 +9,7 @@
 
 // fmhaSm100fKernel_ QE4m3KvE2m1OBfloat16 HQk576HV512 HVPerCta256 PagedKv Dense P32 MultiCtasKvCga
 // VarSeq
-//   SkipsSoftmax Q64Kv128 2Cta SageQ1SageK4SageV1 Static KeepsAbForGen       (without the spaces)
+//   SkipsSoftmax Q64Kv128 SageQ1SageK4SageV1 Static 2Cta KeepsAbForGen       (without the spaces)
 // Types may also be QkvE4m3 (all one) or QkInt8VE4m3 (Q and K, V); heads H128 (Q, K and V).
 
 namespace cubist {

@@ -14,8 +14,9 @@
 
 #include "base/file.h"
 #include "command.h"
-#include "importer/file_tree.h"
+#include "import_source.h"
 #include "importer/import.h"
+#include "interrupt.h"
 #include "manifest/words.h"
 #include "manifest/write.h"
 
@@ -37,14 +38,19 @@ struct ImportArguments {
 constexpr const char* kHelp =
     R"(Makes a manifest of the attention kernels of a flashinfer-cubin release.
 
-SOURCE is a wheel file or a folder with its files (an unpacked or installed wheel, or
-a downloaded artifact). Columns are found by name, so releases of every generation can
-be read. Everything the release says twice is compared: table, checksums.txt, files,
-names; with --deep the cubins themselves. What contradicts itself is reported, and rows
-whose identity is in doubt are left out.
+SOURCE is a wheel file, a folder with its files (an unpacked or installed wheel, or a
+downloaded artifact), the URL of a wheel, or pip:flashinfer-cubin==VERSION: the wheel
+your pip would install. Of a wheel elsewhere only the directory and the metadata are
+read, a few MB, by HTTP range requests; --deep reads all of it.
+
+Columns are found by name, so releases of every generation can be read. Everything the
+release says twice is compared: table, checksums.txt, files, names; with --deep the
+cubins themselves. What contradicts itself is reported, and rows whose identity is in
+doubt are left out.
 
 Examples:
   cubist import flashinfer flashinfer_cubin-0.6.13-py3-none-any.whl -o flashinfer.json
+  cubist import flashinfer pip:flashinfer-cubin==0.6.11 -o old.json
   cubist import flashinfer ~/venv/lib/python3.11/site-packages --deep
   cubist import flashinfer DIR --strict --json > report.json)";
 
@@ -165,11 +171,15 @@ Result<Import> import_source(const ImportArguments& arguments, const CommonOptio
   CUBIST_RETURN_IF_ERROR(
       read_option(arguments.param_layout, "--param-layout", options.param_layout));
   options.deep = arguments.deep;
-  options.threads = std::max(1U, std::thread::hardware_concurrency());
   Progress progress(common);
   options.progress = [&](std::uint64_t done, std::uint64_t total) { progress(done, total); };
-  CUBIST_ASSIGN_OR_RETURN(const std::unique_ptr<FileTree> tree, open_file_tree(arguments.source));
-  return import_flashinfer(*tree, options);
+  const InterruptGuard interrupt;
+  options.cancel = interrupt.flag();
+  CUBIST_ASSIGN_OR_RETURN(const ImportSource source,
+                          open_import_source(arguments.source, interrupt.flag()));
+  // A connection serves one thread.
+  options.threads = source.client ? 1 : std::max(1U, std::thread::hardware_concurrency());
+  return import_flashinfer(*source.tree, options);
 }
 
 Status write_output(const ImportArguments& arguments, const Import& import) {
@@ -221,7 +231,10 @@ void add_import_command(CommandContext context) {
   import->require_subcommand(1);
   CLI::App* command = import->add_subcommand("flashinfer", kHelp);
   const auto arguments = std::make_shared<ImportArguments>();
-  command->add_option("source", arguments->source, "Wheel file or folder")->required();
+  command
+      ->add_option("source", arguments->source,
+                   "Wheel file, folder, URL of a wheel, or pip:NAME==VERSION")
+      ->required();
   command->add_option("-o,--output", arguments->output, "Manifest to write; - is standard output");
   command->add_flag(
       "--deep", arguments->deep,
