@@ -48,6 +48,7 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/cubistConfigVersion
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/cubistConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/cubistConfigVersion.cmake DESTINATION ${_config_dir})
 
+file(RELATIVE_PATH _pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/cubist.pc.in ${CMAKE_CURRENT_BINARY_DIR}/cubist.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/cubist.pc
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
