@@ -4,15 +4,11 @@
 
 #include "launcher/call_checks.h"
 #include "launcher/decode_workspace.h"
+#include "launcher/device_pointer.h"
 #include "launcher/scales.h"
 
 namespace cubist::launcher {
 namespace {
-
-template <class T>
-T* pointer(std::uint64_t address) {
-  return reinterpret_cast<T*>(address);  // a device address: never read here
-}
 
 Status check_workspace(const DecodeWorkspace& needed, const CallArgs& args) {
   if (needed.size == 0) return {};
@@ -48,21 +44,21 @@ Status check_served(const AttentionProblem& p) {
 
 void fill_pointers(const CallArgs& args, const DecodeWorkspace& workspace,
                    CubistDecodeParams& params) {
-  params.q = pointer<const void>(args.q);
-  params.k = pointer<const void>(args.k);
-  params.v = pointer<const void>(args.v);
-  params.o = pointer<void>(args.o);
-  params.sinks = pointer<const float>(args.sinks);
-  params.lse = pointer<float>(args.lse);
-  params.block_table = pointer<const std::int32_t>(args.block_table);
-  params.seq_lens_kv = pointer<const std::int32_t>(args.seq_lens_kv);
-  params.cum_seq_lens_q = pointer<const std::int32_t>(args.cum_seq_lens_q);
-  params.bmm1_scale_log2 = pointer<const float>(args.bmm1_scale_log2);
-  params.bmm2_scale = pointer<const float>(args.bmm2_scale);
+  params.q = device_pointer<const void>(args.q);
+  params.k = device_pointer<const void>(args.k);
+  params.v = device_pointer<const void>(args.v);
+  params.o = device_pointer<void>(args.o);
+  params.sinks = device_pointer<const float>(args.sinks);
+  params.lse = device_pointer<float>(args.lse);
+  params.block_table = device_pointer<const std::int32_t>(args.block_table);
+  params.seq_lens_kv = device_pointer<const std::int32_t>(args.seq_lens_kv);
+  params.cum_seq_lens_q = device_pointer<const std::int32_t>(args.cum_seq_lens_q);
+  params.bmm1_scale_log2 = device_pointer<const float>(args.bmm1_scale_log2);
+  params.bmm2_scale = device_pointer<const float>(args.bmm2_scale);
   if (workspace.size == 0) return;
-  params.counters = pointer<std::int32_t>(args.workspace);
-  params.partial_stats = pointer<float>(args.workspace + workspace.partial_stats_offset);
-  params.partial_o = pointer<float>(args.workspace + workspace.partial_o_offset);
+  params.counters = device_pointer<std::int32_t>(args.workspace);
+  params.partial_stats = device_pointer<float>(args.workspace + workspace.partial_stats_offset);
+  params.partial_o = device_pointer<float>(args.workspace + workspace.partial_o_offset);
 }
 
 void fill_strides(const AttentionProblem& p, const CallArgs& args, CubistDecodeParams& params) {

@@ -5,6 +5,8 @@
 #include <numbers>
 #include <string_view>
 
+#include "launcher/device_pointer.h"
+
 namespace cubist::launcher {
 namespace {
 
@@ -86,10 +88,6 @@ Status check_device_scales(const AttentionProblem& problem, const DeviceScales& 
   return check_quantised_on_device("v_scale", d.v_scale, problem.dtype_v);
 }
 
-const float* device_float(std::uint64_t address) {
-  return reinterpret_cast<const float*>(address);  // a device address: never read here
-}
-
 }  // namespace
 
 float scale_log2(double bmm1) { return static_cast<float>(bmm1 * std::numbers::log2e); }
@@ -152,13 +150,13 @@ Result<CubistFuseScalesParams> fill_fuse_scales_params(const AttentionProblem& p
   if (scales.sm_scale == 0) {
     CUBIST_ASSIGN_OR_RETURN(params.sm_value, sm_scale_of(problem, host));
   }
-  params.q = device_float(scales.q_scale);
-  params.k = device_float(scales.k_scale);
-  params.sm = device_float(scales.sm_scale);
-  params.v = device_float(scales.v_scale);
-  params.o = device_float(scales.o_scale);
-  params.bmm1_scale_log2 = reinterpret_cast<float*>(bmm1_scale_log2);
-  params.bmm2_scale = reinterpret_cast<float*>(bmm2_scale);
+  params.q = device_pointer<const float>(scales.q_scale);
+  params.k = device_pointer<const float>(scales.k_scale);
+  params.sm = device_pointer<const float>(scales.sm_scale);
+  params.v = device_pointer<const float>(scales.v_scale);
+  params.o = device_pointer<const float>(scales.o_scale);
+  params.bmm1_scale_log2 = device_pointer<float>(bmm1_scale_log2);
+  params.bmm2_scale = device_pointer<float>(bmm2_scale);
   params.q_value = host.q_scale;
   params.k_value = host.k_scale;
   params.v_value = host.v_scale;

@@ -9,9 +9,9 @@
 #include <numbers>
 #include <numeric>
 
-#include "reference/number_formats.h"
 #include "gpu/random.h"
 #include "launcher/scales.h"
+#include "reference/number_formats.h"
 
 namespace cubist::test {
 namespace {

@@ -1,5 +1,6 @@
 #include "launcher/trtllm_gen/lse.h"
 
+#include "launcher/device_pointer.h"
 #include "launcher/trtllm_gen/workspace.h"
 
 namespace cubist::trtllm_gen {
@@ -45,8 +46,8 @@ Result<CubistLseParams> fill_lse_params(const AttentionProblem& problem, const L
   }
   CubistLseParams params = {};
   params.softmax_stats =
-      reinterpret_cast<const float*>(addresses.workspace + workspace.softmax_stats);
-  params.lse = reinterpret_cast<float*>(addresses.lse);
+      launcher::device_pointer<const float>(addresses.workspace + workspace.softmax_stats);
+  params.lse = launcher::device_pointer<float>(addresses.lse);
   params.stride_tokens = problem.lse_stride_tokens;
   params.stride_heads = problem.lse_stride_heads;
   params.num_entries = problem.sum_seq_q * problem.num_q_heads;

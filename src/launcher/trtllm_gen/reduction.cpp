@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <string_view>
 
+#include "launcher/device_pointer.h"
 #include "launcher/scales.h"
 #include "launcher/trtllm_gen/workspace.h"
 
 namespace cubist::trtllm_gen {
 namespace {
+
+using launcher::device_pointer;
 
 // Threads of the kernel, kernels/aux/reduce.cuh.
 constexpr std::uint32_t kReduceThreads = 512;
@@ -113,11 +116,6 @@ Status check_addresses(const AttentionProblem& p, const LaunchPlan& plan, const 
       a.topk_lens, 4);
 }
 
-template <class T>
-T* pointer(std::uint64_t address) {
-  return reinterpret_cast<T*>(address);
-}
-
 void fill_shape(const AttentionProblem& p, const LaunchPlan& plan, CubistReduceParams& out) {
   const KernelTraits& traits = plan.record->traits;
   out.scale_softmax_log2 = p.bmm1_scale.on_device ? 0.0F : launcher::scale_log2(p.bmm1_scale.value);
@@ -160,19 +158,19 @@ Result<CubistReduceParams> fill_reduction_params(const AttentionProblem& problem
   const bool dynamic = plan.record->traits.sparse_type == SparseType::kDynamicTokens;
 
   CubistReduceParams params = {};
-  params.partial_stats = pointer<const float>(scratch);
-  params.partial_o = pointer<const void>(scratch + workspace.partial_stats_bytes);
-  params.o = pointer<void>(addresses.o);
+  params.partial_stats = device_pointer<const float>(scratch);
+  params.partial_o = device_pointer<const void>(scratch + workspace.partial_stats_bytes);
+  params.o = device_pointer<void>(addresses.o);
   if (workspace.softmax_stats != Workspace::kNone) {
-    params.softmax_stats = pointer<float>(addresses.workspace + workspace.softmax_stats);
+    params.softmax_stats = device_pointer<float>(addresses.workspace + workspace.softmax_stats);
   }
-  params.sinks = pointer<const float>(problem.sinks ? addresses.sinks : 0);
-  params.seq_lens_kv = pointer<const std::int32_t>(addresses.seq_lens_kv);
+  params.sinks = device_pointer<const float>(problem.sinks ? addresses.sinks : 0);
+  params.seq_lens_kv = device_pointer<const std::int32_t>(addresses.seq_lens_kv);
   params.cum_seq_lens_q =
-      pointer<const std::int32_t>(problem.varlen_q ? addresses.cum_seq_lens_q : 0);
-  params.topk_lens = pointer<const std::int32_t>(dynamic ? addresses.topk_lens : 0);
+      device_pointer<const std::int32_t>(problem.varlen_q ? addresses.cum_seq_lens_q : 0);
+  params.topk_lens = device_pointer<const std::int32_t>(dynamic ? addresses.topk_lens : 0);
   params.bmm1_scale_log2 =
-      pointer<const float>(problem.bmm1_scale.on_device ? addresses.bmm1_scale : 0);
+      device_pointer<const float>(problem.bmm1_scale.on_device ? addresses.bmm1_scale : 0);
   fill_shape(problem, plan, params);
   return params;
 }

@@ -7,9 +7,9 @@
 #include "aux_on_host.h"
 #include "convert.cuh"
 #include "fuse_scales.cuh"
-#include "reference/number_formats.h"
 #include "gpu/random.h"
 #include "launcher/scales.h"
+#include "reference/number_formats.h"
 #include "support/catch.h"
 
 using namespace cubist;
