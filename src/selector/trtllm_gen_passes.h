@@ -231,7 +231,13 @@ class TrtllmGenPasses {
     const std::int64_t rows = std::int64_t{request_.heads_per_kv} * request_.max_q_len;
     set_tile(wanted, rows <= 8 ? 8 : rows <= 16 ? 16 : rows <= 32 ? 32 : rows <= 64 ? 64 : 128);
     note_default_tile();
-    if (request_.max_q_len > 1 || options_.cost_model_always) return ask_cost_model();
+    if (request_.max_q_len > 1) return ask_cost_model();
+    if (options_.cost_model_always) {
+      // For one token the default is the only candidate, so the answer is known; a candidate that
+      // is not in the pack refuses nothing that would be served without the switch.
+      const KernelTraits kept = wanted;
+      if (ask_cost_model() != RuleRefusal::kNone) wanted = kept;
+    }
     return RuleRefusal::kNone;
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 

@@ -3,10 +3,12 @@
 #include <string>
 #include <vector>
 
-#include <CLI/App.hpp>
-
 #include "base/result.h"
 #include "codec/problem_fields.h"
+
+namespace CLI {
+class App;
+}
 
 namespace cubist::tools {
 
@@ -26,6 +28,8 @@ class ProblemFlags {
   /// In the fields' order; what the user did not give is not in it.
   std::vector<Given> given() const;
 
+  /// Whether the user gave --device.
+  bool names_device() const { return !device_name_.empty(); }
   /// The device that --device names, else the default one (b200).
   Result<DeviceProfile> device() const;
 

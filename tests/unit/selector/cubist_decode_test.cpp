@@ -1,0 +1,147 @@
+#include <random>
+
+#include "kernels.h"
+#include "selector/select.h"
+#include "support/catch.h"
+
+namespace cubist {
+namespace {
+
+test::TestPack own_family() {
+  test::TestPack pack;
+  pack.family = KernelFamily::kCubistDecode;
+  pack.revision = HeuristicRevision::kCubistDecode_1;
+  pack.param_layout = ParamLayout::kCubistDecode1;
+  for (const int head_dim : {64, 128}) {
+    for (const Dtype kv : {Dtype::kBf16, Dtype::kE4m3}) {
+      for (const int tile_q : {16, 32, 64, 128}) {
+        KernelRecord record;
+        KernelTraits& t = record.traits;
+        t.dtype_q = t.dtype_o = Dtype::kBf16;
+        t.dtype_k = t.dtype_v = kv;
+        t.arch = {90, SmArch::Kind::kSpecific};
+        t.head_dim_qk = t.head_dim_vo = t.head_dim_per_cta_v = static_cast<std::uint16_t>(head_dim);
+        t.tile_q = t.step_q = static_cast<std::uint16_t>(tile_q);
+        t.tile_kv = t.step_kv = 64;
+        t.threads = 128;
+        t.smem = 70000;
+        t.dynamic_page = true;
+        t.mask_type = MaskType::kCausal;
+        t.kernel_type = KernelType::kKeepsMmaAbGeneration;
+        t.multi_ctas_kv_mode = MultiCtasKvMode::kGlobalMemory;
+        t.groups_heads_q = t.groups_tokens_heads_q = true;
+        record.name = "own" + std::to_string(pack.kernels.size());
+        pack.kernels.push_back(record);
+      }
+    }
+  }
+  return pack;
+}
+
+DeviceProfile h200() {
+  DeviceProfile device;
+  device.sm = 90;
+  device.num_sms = 132;
+  return device;
+}
+
+AttentionProblem gpt_oss() {
+  AttentionProblem p;
+  p.num_q_heads = 64;
+  p.head_dim_qk = 64;
+  p.batch = 32;
+  p.max_q_len = 4;
+  p.max_kv_len = 8192;
+  p.page_size = 32;
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("our own family takes the smallest tile that holds all rows") {
+  const auto pack = own_family();
+  const auto selection = selector::select(pack.table(), gpt_oss(), h200());
+  REQUIRE(selection.has_value());
+  const LaunchPlan& plan = selection->best();
+  CHECK(plan.record->traits.tile_q == 32);
+  CHECK(plan.grid == std::array<std::uint32_t, 3>{1, 8, 32});
+  CHECK(plan.block[0] == 128);
+  CHECK(plan.num_tokens_per_cta_q == 4);
+  CHECK(plan.num_heads_per_cta == 8);
+  CHECK(plan.family == KernelFamily::kCubistDecode);
+}
+
+TEST_CASE("a few sequences are split over the SMs, 256 keys to a CTA at least, 64 CTAs at most") {
+  const auto pack = own_family();
+  const auto table = pack.table();
+  AttentionProblem problem = gpt_oss();
+  problem.batch = 1;
+  CHECK(selector::select(table, problem, h200())->best().num_ctas_kv == 16);  // 132 / 8
+  problem.max_kv_len = 1000;
+  CHECK(selector::select(table, problem, h200())->best().num_ctas_kv == 4);
+  problem.max_kv_len = 1000000;
+  problem.num_q_heads = 8;
+  problem.num_kv_heads = 1;
+  CHECK(selector::select(table, problem, h200())->best().num_ctas_kv == 64);
+}
+
+TEST_CASE("every head ratio and token count gets a grid that covers it") {
+  const auto pack = own_family();
+  const auto table = pack.table();
+  std::mt19937 random(3);
+  for (int i = 0; i < 3000; ++i) {
+    AttentionProblem problem = gpt_oss();
+    problem.num_kv_heads = static_cast<std::int32_t>(1 + random() % 16);
+    const auto group = static_cast<std::int32_t>(1 + random() % 300);
+    problem.num_q_heads = problem.num_kv_heads * group;
+    problem.max_q_len = static_cast<std::int32_t>(1 + random() % 16);
+    problem.batch = static_cast<std::int32_t>(1 + random() % 300);
+    problem.max_kv_len = static_cast<std::int32_t>(1 + random() % 100000);
+    problem.page_size = 1 << random() % 8;
+    const auto selection = selector::select(table, problem, h200());
+    REQUIRE(selection.has_value());
+    const LaunchPlan& plan = selection->best();
+    const auto tile_q = static_cast<std::int32_t>(plan.record->traits.tile_q);
+    REQUIRE(plan.num_heads_per_cta * plan.num_tokens_per_cta_q <= tile_q);
+    REQUIRE(plan.num_ctas_q * plan.num_tokens_per_cta_q >= problem.max_q_len);
+    const auto head_ctas = static_cast<std::int32_t>(plan.grid[1]) / problem.num_kv_heads;
+    REQUIRE(head_ctas * plan.num_heads_per_cta >= group);
+    REQUIRE(plan.num_ctas_kv >= 1);
+    REQUIRE(plan.num_ctas_kv <= 64);
+    REQUIRE(plan.grid[0] == static_cast<std::uint32_t>(plan.num_ctas_q * plan.num_ctas_kv));
+    REQUIRE((tile_q == 16 || tile_q == 128 || group * problem.max_q_len > tile_q / 2));
+  }
+}
+
+TEST_CASE("what our own kernels do not do is refused with its field") {
+  const auto pack = own_family();
+  const auto table = pack.table();
+  struct Case {
+    const char* phrase;
+    void (*change)(AttentionProblem&);
+  };
+  const std::vector<Case> cases = {
+      {"decode only", [](AttentionProblem& p) { p.phase = Phase::kContext; }},
+      {"page_size is 256", [](AttentionProblem& p) { p.page_size = 256; }},
+      {"chunk_size", [](AttentionProblem& p) { p.chunk_size = 1024; }},
+      {"skip_softmax", [](AttentionProblem& p) { p.skip_softmax = 5.0F; }},
+      {"causal must be true", [](AttentionProblem& p) { p.causal = false; }},
+      {"top-k", [](AttentionProblem& p) { p.sparse_mla_topk = 64; }},
+      {"head_dim_qk 256", [](AttentionProblem& p) { p.head_dim_qk = 256; }},
+      {"dtype_o e2m1", [](AttentionProblem& p) { p.dtype_o = Dtype::kE2m1; }},
+  };
+  for (const Case& entry : cases) {
+    AttentionProblem problem = gpt_oss();
+    entry.change(problem);
+    const auto selection = selector::select(table, problem, h200());
+    INFO(entry.phrase);
+    REQUIRE_FALSE(selection.has_value());
+    CHECK(selection.error().message().find(entry.phrase) != std::string::npos);
+  }
+  AttentionProblem dense = gpt_oss();
+  dense.causal = false;
+  dense.max_q_len = 1;
+  CHECK(selector::select(table, dense, h200()).has_value());
+}
+
+}  // namespace cubist
