@@ -165,29 +165,31 @@ Result<std::string> Store::install(const VerifiedCubin& cubin) const {
   return path;
 }
 
-Status check_entry(const std::string& path, const Sha256Digest& sha256, std::uint64_t size_bytes,
-                   std::vector<std::uint8_t>& buffer) {
+Result<std::uint64_t> check_entry(const std::string& path, const Sha256Digest& sha256,
+                                  std::optional<std::uint64_t> size_bytes,
+                                  std::vector<std::uint8_t>& buffer) {
   CUBIST_ASSIGN_OR_RETURN(const std::optional<EntryFile> entry, open_entry(path));
   if (!entry) return fail(StatusCode::kNotFound, "there is no store entry '{}'", path);
-  if (entry->size_bytes != size_bytes) {
-    return tl::unexpected<Error>(wrong_size(*entry, path, sha256, size_bytes));
+  const std::uint64_t size = entry->size_bytes;
+  if (size_bytes && size != *size_bytes) {
+    return tl::unexpected<Error>(wrong_size(*entry, path, sha256, *size_bytes));
   }
   buffer.resize(kHashBlockBytes);
   Sha256 hasher;
-  for (std::uint64_t offset = 0; offset < size_bytes;) {
+  for (std::uint64_t offset = 0; offset < size;) {
     const auto length =
-        static_cast<std::size_t>(std::min<std::uint64_t>(kHashBlockBytes, size_bytes - offset));
+        static_cast<std::size_t>(std::min<std::uint64_t>(kHashBlockBytes, size - offset));
     const std::span<std::uint8_t> block(buffer.data(), length);
     CUBIST_RETURN_IF_ERROR(read_entry_at(*entry, path, offset, block));
     hasher.update(block);
     offset += length;
   }
-  if (hasher.finish() == sha256) return {};
+  if (hasher.finish() == sha256) return size;
   // Read again as a whole for a message that says what the file looks like.
-  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size_bytes));
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size));
   CUBIST_RETURN_IF_ERROR(read_entry_at(*entry, path, 0, bytes));
   CUBIST_ASSIGN_OR_RETURN(const VerifiedCubin changed,
-                          VerifiedCubin::verify(std::move(bytes), sha256, size_bytes, path));
+                          VerifiedCubin::verify(std::move(bytes), sha256, size, path));
   return fail(StatusCode::kIntegrity, "'{}' changed while it was read", path);
 }
 

@@ -63,9 +63,13 @@ class Store {
   StoreOptions options_;
 };
 
-/// Hashes an entry as it lies on disk through one reused buffer.
-/// errors  kNotFound, kIo, kIntegrity (not a regular file, other size, other digest; says which)
-Status check_entry(const std::string& path, const Sha256Digest& sha256, std::uint64_t size_bytes,
-                   std::vector<std::uint8_t>& buffer);
+/// Hashes an entry as it lies on disk through one reused buffer; returns its size in bytes.
+///
+/// size_bytes  as the manifest says; empty where no manifest is at hand
+/// errors      kNotFound, kIo, kIntegrity (not a regular file, other size, other digest; says
+/// which)
+Result<std::uint64_t> check_entry(const std::string& path, const Sha256Digest& sha256,
+                                  std::optional<std::uint64_t> size_bytes,
+                                  std::vector<std::uint8_t>& buffer);
 
 }  // namespace cubist

@@ -1,4 +1,4 @@
-#include "support/published.h"
+#include "support/made_release.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -26,11 +26,11 @@ std::vector<std::uint8_t> read_bytes(const std::string& path) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-Published::Published(std::size_t kernels, std::size_t kernel_bytes) {
+MadeRelease::MadeRelease(std::size_t kernels, std::size_t kernel_bytes) {
   // Traits of a real kernel, so that the manifest passes every check; the bytes are none.
   auto shipped = load_manifest(CUBIST_SOURCE_DIR "/manifests/cubist-decode.json");
   if (!shipped) throw std::runtime_error(shipped.error().message());
-  manifest_.name = "published";
+  manifest_.name = "release";
   manifest_.description = "made for a test";
   Pack pack = shipped->packs[0];
   const KernelRecord model = pack.kernels[0];
@@ -53,7 +53,7 @@ Published::Published(std::size_t kernels, std::size_t kernel_bytes) {
   write_bytes(wheel(), make_zip(members).bytes);
 }
 
-std::vector<FetchItem> Published::items(std::size_t count) const {
+std::vector<FetchItem> MadeRelease::items(std::size_t count) const {
   std::vector<FetchItem> items;
   const Pack& pack = manifest_.packs[0];
   for (std::size_t i = 0; i < std::min(count, pack.kernels.size()); ++i) {
@@ -62,18 +62,18 @@ std::vector<FetchItem> Published::items(std::size_t count) const {
   return items;
 }
 
-std::string Published::write_manifest_file() const {
+std::string MadeRelease::write_manifest_file() const {
   const std::string text = write_manifest(manifest_);
   write_bytes(scratch_ / "manifest.json", {text.begin(), text.end()});
   return scratch_ / "manifest.json";
 }
 
-bool Published::in_store(std::size_t kernel) const {
+bool MadeRelease::in_store(std::size_t kernel) const {
   const auto opened = store().open_verified(kernels()[kernel]);
   return opened && opened->has_value();
 }
 
-std::size_t Published::count_store_files(const std::string& below) const {
+std::size_t MadeRelease::count_store_files(const std::string& below) const {
   std::size_t count = 0;
   const std::string folder = store_root() + "/" + below;
   if (!fs::exists(folder)) return 0;

@@ -1,0 +1,167 @@
+#include "registry/store_check.h"
+
+#include <dirent.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "registry/entry_file.h"
+
+namespace cubist {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kProgressEvery{100};
+
+/// Names in a folder but "." and ".."; none if there is no such folder.
+Result<std::vector<std::string>> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(folder.c_str()), &::closedir);
+  if (listing == nullptr) {
+    if (errno == ENOENT || errno == ENOTDIR) return names;
+    return tl::unexpected<Error>(store_read_error("cannot list", folder, errno));
+  }
+  while (const dirent* entry = ::readdir(listing.get())) {
+    const std::string_view name(entry->d_name);
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// Runs the looks on several threads and gathers what they find.
+class Checker {
+ public:
+  Checker(std::span<const EntryToCheck> entries, const CheckOptions& options)
+      : entries_(entries), options_(options) {}
+
+  Result<CheckReport> run() {
+    const auto begun = Clock::now();
+    std::vector<std::thread> threads;
+    const std::size_t count = std::clamp<std::size_t>(options_.threads, 1, entries_.size() + 1);
+    threads.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) threads.emplace_back([this] { work(); });
+    if (options_.progress) watch();
+    for (std::thread& thread : threads) thread.join();
+    if (interrupted()) return fail(StatusCode::kInterrupted, "interrupted; nothing was changed");
+    std::sort(report_.findings.begin(), report_.findings.end(),
+              [](const EntryFinding& a, const EntryFinding& b) { return a.entry < b.entry; });
+    report_.checked = entries_.size();
+    report_.bytes = bytes_;
+    report_.seconds = std::chrono::duration<double>(Clock::now() - begun).count();
+    return std::move(report_);
+  }
+
+ private:
+  bool interrupted() const { return options_.cancel != nullptr && options_.cancel->load(); }
+
+  void work() {
+    std::vector<std::uint8_t> buffer;
+    for (;;) {
+      const std::size_t index = next_.fetch_add(1);
+      if (index >= entries_.size() || interrupted()) return;
+      if (Status status = look(index, buffer); !status) {
+        const std::lock_guard lock(mutex_);
+        report_.findings.push_back({index, std::move(status.error())});
+      }
+      done_.fetch_add(1);
+    }
+  }
+
+  Status look(std::size_t index, std::vector<std::uint8_t>& buffer) {
+    const EntryToCheck& entry = entries_[index];
+    if (options_.deep) return look_deep(index);
+    CUBIST_ASSIGN_OR_RETURN(const std::uint64_t size,
+                            check_entry(entry.path, entry.sha256, entry.size_bytes, buffer));
+    bytes_.fetch_add(size);
+    return {};
+  }
+
+  Status look_deep(std::size_t index) {
+    const EntryToCheck& entry = entries_[index];
+    CUBIST_ASSIGN_OR_RETURN(const std::optional<EntryFile> file, open_entry(entry.path));
+    if (!file) return fail(StatusCode::kNotFound, "there is no store entry '{}'", entry.path);
+    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(file->size_bytes));
+    CUBIST_RETURN_IF_ERROR(read_entry_at(*file, entry.path, 0, bytes));
+    CUBIST_ASSIGN_OR_RETURN(
+        const VerifiedCubin cubin,
+        VerifiedCubin::verify(std::move(bytes), entry.sha256,
+                              entry.size_bytes.value_or(file->size_bytes), entry.path));
+    bytes_.fetch_add(cubin.bytes().size());
+    return options_.deep(index, cubin.bytes());
+  }
+
+  void watch() {
+    while (done_.load() < entries_.size() && !interrupted()) {
+      std::this_thread::sleep_for(kProgressEvery);
+      options_.progress({done_.load(), entries_.size(), bytes_.load()});
+    }
+  }
+
+  std::span<const EntryToCheck> entries_;
+  const CheckOptions& options_;
+  std::atomic<std::size_t> next_{0};
+  std::atomic<std::size_t> done_{0};
+  std::atomic<std::uint64_t> bytes_{0};
+  std::mutex mutex_;
+  CheckReport report_;
+};
+
+}  // namespace
+
+Result<std::vector<EntryToCheck>> list_entries(const Store& store,
+                                               std::vector<std::string>& strangers) {
+  std::vector<EntryToCheck> entries;
+  for (const std::string& layer : store.layers()) {
+    const std::string top = layer + "/sha256";
+    CUBIST_ASSIGN_OR_RETURN(const std::vector<std::string> folders, names_in(top));
+    for (const std::string& folder : folders) {
+      const std::string below = top + "/" + folder;
+      CUBIST_ASSIGN_OR_RETURN(const std::vector<std::string> names, names_in(below));
+      for (const std::string& name : names) {
+        const auto digest = parse_entry_name(name);
+        std::string path = below + "/" + name;
+        if (digest && path == entry_path(layer, *digest)) {
+          entries.push_back({std::move(path), *digest, std::nullopt});
+        } else {
+          strangers.push_back(std::move(path));
+        }
+      }
+    }
+  }
+  return entries;
+}
+
+Result<std::vector<EntryToCheck>> find_entries(const Store& store,
+                                               std::span<const KernelRecord* const> records,
+                                               std::vector<const KernelRecord*>& missing) {
+  std::vector<EntryToCheck> entries;
+  for (const KernelRecord* record : records) {
+    bool found = false;
+    for (const std::string& layer : store.layers()) {
+      std::string path = entry_path(layer, record->sha256);
+      const auto entry = open_entry(path);
+      // What is no regular file is there, and broken.
+      if (!entry && entry.error().code() != StatusCode::kIntegrity) {
+        return tl::unexpected<Error>(entry.error());
+      }
+      if (entry && !*entry) continue;
+      entries.push_back({std::move(path), record->sha256, record->size_bytes});
+      found = true;
+    }
+    if (!found) missing.push_back(record);
+  }
+  return entries;
+}
+
+Result<CheckReport> check_entries(std::span<const EntryToCheck> entries,
+                                  const CheckOptions& options) {
+  return Checker(entries, options).run();
+}
+
+}  // namespace cubist

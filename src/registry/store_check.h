@@ -1,0 +1,69 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/kernel_record.h"
+#include "registry/store.h"
+
+namespace cubist {
+
+/// A file to hash again: an entry of a store as it lies on disk.
+struct EntryToCheck {
+  std::string path;
+  Sha256Digest sha256;
+  std::optional<std::uint64_t>
+      size_bytes;  ///< as the manifest says; empty if no manifest is at hand
+};
+
+/// Entries in every layer, sorted by path. What lies among them and is none is named in
+/// `strangers`. errors  kIo: a layer that is there cannot be listed
+Result<std::vector<EntryToCheck>> list_entries(const Store& store,
+                                               std::vector<std::string>& strangers);
+
+/// Where the layers have the records; those that no layer has are named in `missing`.
+/// errors  kIo: a layer cannot be looked into
+Result<std::vector<EntryToCheck>> find_entries(const Store& store,
+                                               std::span<const KernelRecord* const> records,
+                                               std::vector<const KernelRecord*>& missing);
+
+/// What a look at one entry found; nothing if it is as its name says.
+struct EntryFinding {
+  std::size_t entry = 0;  ///< index in what was given
+  Error error;
+};
+
+struct CheckProgress {
+  std::size_t files_done = 0;
+  std::size_t files_total = 0;
+  std::uint64_t bytes_done = 0;
+};
+
+struct CheckReport {
+  std::vector<EntryFinding> findings;  ///< in the order of the entries
+  std::size_t checked = 0;
+  std::uint64_t bytes = 0;
+  double seconds = 0;
+};
+
+struct CheckOptions {
+  unsigned threads = 1;
+  const std::atomic<bool>* cancel = nullptr;
+  /// From the calling thread, ten times a second at most.
+  std::function<void(const CheckProgress&)> progress;
+  /// A further look at bytes that are as their digest says; from any thread. May be empty.
+  std::function<Status(std::size_t entry, std::span<const std::uint8_t> bytes)> deep;
+};
+
+/// Hashes every entry again as it lies on disk. Writes nothing.
+/// errors  kInterrupted
+Result<CheckReport> check_entries(std::span<const EntryToCheck> entries,
+                                  const CheckOptions& options);
+
+}  // namespace cubist

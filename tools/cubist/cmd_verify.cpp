@@ -1,0 +1,293 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/log.h"
+#include "command.h"
+#include "cubin/cross_check.h"
+#include "fetch_support.h"
+#include "interrupt.h"
+#include "registry/fetch.h"
+#include "registry/store_check.h"
+#include "runtime/manifest_path.h"
+
+namespace cubist::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct VerifyArguments {
+  std::string manifest;
+  std::string store;
+  bool deep = false;
+  bool repair = false;
+  unsigned threads = 0;
+  SourceArguments source;
+};
+
+constexpr const char* kHelp =
+    R"(Hashes what lies in the store again and reports what is missing or broken.
+
+Without --manifest every entry of every layer is checked; with it, the entries of its
+kernels, and those that are missing are named. Nothing is written, unless --repair asks
+for it: then just the broken entries (and with --manifest the missing ones) are fetched
+again; the others keep their files. --deep also reads each cubin and compares
+architecture, entry, threads and shared memory with the manifest.
+
+Ends with 0 if all is well, 4 if an entry is broken, 7 if one is missing.
+
+Examples:
+  cubist verify
+  cubist verify --manifest flashinfer-0.6.13 --deep
+  cubist verify --repair --source ./flashinfer_cubin.whl)";
+
+/// Everything a run knows: manifests, what of them is wanted, and what was found.
+struct Verification {
+  std::vector<std::unique_ptr<Manifest>> manifests;
+  std::unordered_map<Sha256Digest, FetchItem> known;
+  std::unordered_map<Sha256Digest, const Manifest*> origin;
+  std::vector<EntryToCheck> entries;
+  std::vector<const KernelRecord*> missing;
+  std::vector<std::string> strangers;
+  CheckReport report;
+  std::vector<std::string> removed;
+  std::size_t repaired = 0;
+};
+
+void add_manifest(Verification& verification, Manifest manifest) {
+  verification.manifests.push_back(std::make_unique<Manifest>(std::move(manifest)));
+  const Manifest& kept = *verification.manifests.back();
+  for (const Pack& pack : kept.packs) {
+    for (const KernelRecord& kernel : pack.kernels) {
+      verification.known.emplace(kernel.sha256, FetchItem{&pack, &kernel});
+      verification.origin.emplace(kernel.sha256, &kept);
+    }
+  }
+}
+
+Status find_what_to_check(const VerifyArguments& arguments, const Store& store,
+                          Verification& verification) {
+  if (arguments.manifest.empty()) {
+    CUBIST_ASSIGN_OR_RETURN(verification.entries, list_entries(store, verification.strangers));
+    return {};
+  }
+  CUBIST_ASSIGN_OR_RETURN(Manifest manifest, open_manifest(arguments.manifest));
+  add_manifest(verification, std::move(manifest));
+  std::vector<const KernelRecord*> records;
+  records.reserve(verification.known.size());
+  for (const auto& [digest, item] : verification.known) records.push_back(item.record);
+  std::sort(records.begin(), records.end(),
+            [](const KernelRecord* a, const KernelRecord* b) { return a->sha256 < b->sha256; });
+  CUBIST_ASSIGN_OR_RETURN(verification.entries, find_entries(store, records, verification.missing));
+  return {};
+}
+
+Status deep_look(const Verification& verification, const EntryToCheck& entry,
+                 std::span<const std::uint8_t> bytes) {
+  const auto known = verification.known.find(entry.sha256);
+  CUBIST_ASSIGN_OR_RETURN(const CubinFile cubin, parse_cubin(bytes, entry.path));
+  if (known == verification.known.end()) return {};
+  const FetchItem& item = known->second;
+  std::string text;
+  for (const Disagreement& one : cross_check(cubin, *item.record, item.pack->param_layout)) {
+    text += (text.empty() ? "" : "; ") + to_string(one);
+  }
+  if (text.empty()) return {};
+  return fail(StatusCode::kIntegrity, "'{}' ('{}'): {}", entry.path, item.record->name, text);
+}
+
+Result<CheckReport> check(const VerifyArguments& arguments, const CommonOptions& common,
+                          const InterruptGuard& interrupt, const Verification& verification) {
+  CheckOptions options;
+  options.threads = arguments.threads != 0 ? arguments.threads
+                                           : std::max(1U, std::thread::hardware_concurrency());
+  options.cancel = interrupt.flag();
+  const bool terminal = !common.quiet && !common.json && ::isatty(STDERR_FILENO) == 1;
+  if (terminal) {
+    options.progress = [](const CheckProgress& progress) {
+      std::fprintf(stderr, "\r%zu of %zu files\033[K", progress.files_done, progress.files_total);
+    };
+  }
+  if (arguments.deep) {
+    options.deep = [&](std::size_t entry, std::span<const std::uint8_t> bytes) {
+      return deep_look(verification, verification.entries[entry], bytes);
+    };
+  }
+  auto report = check_entries(verification.entries, options);
+  if (terminal) std::fputs("\r\033[K", stderr);
+  return report;
+}
+
+/// What --repair without --manifest can get back: whatever a shipped manifest knows.
+void add_shipped_manifests(Verification& verification) {
+  for (const std::string& name : runtime::shipped_manifests()) {
+    auto manifest = open_manifest(name);
+    if (manifest) {
+      add_manifest(verification, std::move(*manifest));
+    } else {
+      log(LogLevel::kWarning, "{}", manifest.error().message());
+    }
+  }
+}
+
+Status repair(const VerifyArguments& arguments, const CommonOptions& common, const Store& store,
+              const InterruptGuard& interrupt, Verification& verification) {
+  if (arguments.manifest.empty()) add_shipped_manifests(verification);
+  std::unordered_map<const Manifest*, std::vector<FetchItem>> wanted;
+  std::unordered_set<Sha256Digest> seen;
+  const auto want = [&](const Sha256Digest& digest) {
+    const auto known = verification.known.find(digest);
+    if (known == verification.known.end()) return false;
+    if (seen.insert(digest).second) {
+      wanted[verification.origin.at(digest)].push_back(known->second);
+    }
+    return true;
+  };
+  for (const EntryFinding& finding : verification.report.findings) {
+    const EntryToCheck& entry = verification.entries[finding.entry];
+    if (want(entry.sha256)) continue;
+    // No manifest says what it should be, so a broken one is of no use to anybody.
+    if (entry.path.starts_with(store.root() + "/") && ::unlink(entry.path.c_str()) == 0) {
+      verification.removed.push_back(entry.path);
+    }
+  }
+  for (const KernelRecord* record : verification.missing) want(record->sha256);
+  for (const auto& [manifest, items] : wanted) {
+    CUBIST_ASSIGN_OR_RETURN(FetchOptions options, fetch_options(arguments.source, *manifest));
+    options.cancel = interrupt.flag();
+    options.rehash_present = true;
+    FetchProgressLine line(common);
+    options.progress = [&](const FetchProgress& progress) { line.show(progress); };
+    CUBIST_ASSIGN_OR_RETURN(const FetchReport report, fetch(store, items, options));
+    verification.repaired += report.count(FetchedFile::State::kFetched);
+    CUBIST_RETURN_IF_ERROR(report.status());
+  }
+  return {};
+}
+
+Json report_json(const Verification& verification, const Store& store) {
+  Json broken = Json::array();
+  for (const EntryFinding& finding : verification.report.findings) {
+    const EntryToCheck& entry = verification.entries[finding.entry];
+    broken.push_back({{"path", entry.path},
+                      {"sha256", entry.sha256.hex()},
+                      {"code", to_string(finding.error.code())},
+                      {"message", finding.error.message()}});
+  }
+  Json missing = Json::array();
+  for (const KernelRecord* record : verification.missing) {
+    missing.push_back({{"name", record->name}, {"sha256", record->sha256.hex()}});
+  }
+  return {{"store", store.root()},
+          {"layers", store.layers()},
+          {"checked", verification.report.checked},
+          {"bytes", verification.report.bytes},
+          {"seconds", verification.report.seconds},
+          {"broken", std::move(broken)},
+          {"missing", std::move(missing)},
+          {"strangers", verification.strangers},
+          {"repaired", verification.repaired},
+          {"removed", verification.removed}};
+}
+
+void print_report(const Verification& verification) {
+  constexpr std::size_t kShown = 20;
+  for (const EntryFinding& finding : verification.report.findings) {
+    std::printf("broken: %s\n", finding.error.message().c_str());
+  }
+  for (std::size_t i = 0; i < std::min(kShown, verification.missing.size()); ++i) {
+    std::printf("missing: %s\n", verification.missing[i]->name.c_str());
+  }
+  if (verification.missing.size() > kShown) {
+    std::printf("missing: ... and %zu more (--json names all)\n",
+                verification.missing.size() - kShown);
+  }
+  for (const std::string& path : verification.strangers) {
+    std::printf("not an entry: %s\n", path.c_str());
+  }
+  for (const std::string& path : verification.removed) {
+    std::printf("removed: %s (no manifest says where to get it)\n", path.c_str());
+  }
+  std::printf("%zu entries hashed (%s bytes), %zu broken, %zu missing", verification.report.checked,
+              with_commas(verification.report.bytes).c_str(), verification.report.findings.size(),
+              verification.missing.size());
+  if (verification.repaired != 0) std::printf(", %zu fetched again", verification.repaired);
+  std::printf("; %.1f s\n", verification.report.seconds);
+}
+
+Status outcome(const VerifyArguments& arguments, const Verification& verification,
+               const Status& repaired) {
+  if (!repaired) return repaired;
+  if (arguments.repair) return {};
+  const auto& findings = verification.report.findings;
+  if (!findings.empty()) {
+    const bool unreadable =
+        std::all_of(findings.begin(), findings.end(),
+                    [](const EntryFinding& one) { return one.error.code() == StatusCode::kIo; });
+    return fail(unreadable ? StatusCode::kIo : StatusCode::kIntegrity,
+                "{} entries are broken; 'cubist verify --repair' fetches them again",
+                findings.size());
+  }
+  if (verification.missing.empty()) return {};
+  return fail(StatusCode::kOffline, "{} kernels are missing; 'cubist fetch' gets them",
+              verification.missing.size());
+}
+
+ExitCode run_verify(const VerifyArguments& arguments, const CommonOptions& common) {
+  const auto store = Store::open(arguments.store);
+  if (!store) return report_error(common, store.error());
+  Verification verification;
+  if (const Status found = find_what_to_check(arguments, *store, verification); !found) {
+    return report_error(common, found.error());
+  }
+  const InterruptGuard interrupt;
+  auto report = check(arguments, common, interrupt, verification);
+  if (!report) return report_error(common, report.error());
+  verification.report = std::move(*report);
+  Status repaired;
+  if (arguments.repair) repaired = repair(arguments, common, *store, interrupt, verification);
+  if (common.json) {
+    const Json document = report_json(verification, *store);
+    std::puts(document.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+  } else {
+    print_report(verification);
+  }
+  const Status status = outcome(arguments, verification, repaired);
+  if (status) return ExitCode::kOk;
+  CommonOptions text_only = common;
+  text_only.json = false;  // the document is out already
+  return report_error(text_only, status.error());
+}
+
+}  // namespace
+
+void add_verify_command(CommandContext context) {
+  CLI::App* command = context.app.add_subcommand("verify", kHelp);
+  const auto arguments = std::make_shared<VerifyArguments>();
+  command->add_option("-m,--manifest", arguments->manifest,
+                      "Check its kernels: a file, or a shipped name");
+  command->add_option("--store", arguments->store, "Folder of the store");
+  command->add_flag("--deep", arguments->deep, "Also compare each cubin with the manifest");
+  command->add_flag("--repair", arguments->repair, "Fetch again what is broken or missing");
+  command
+      ->add_option("--threads", arguments->threads, "Threads that hash (default: all processors)")
+      ->check(CLI::Range(1, 1024));
+  add_source_options(*command, arguments->source);
+  add_common_options(*command, context.common);
+  command->callback(
+      [context, arguments] { context.exit_code = run_verify(*arguments, context.common); });
+}
+
+}  // namespace cubist::tools
