@@ -292,8 +292,9 @@ void Importer::check_files() {
     }
   }
   for (const ChecksumLine& line : checksums_) {
-    if (tree_.find(prefix + std::string(line.path)) == nullptr) {
-      find(FindingKind::kChecksumWithoutFile, line.path);
+    const std::string path(line.path);
+    if (tree_.find(prefix + path) == nullptr && !named_files_.contains(path)) {
+      find(FindingKind::kChecksumWithoutFile, path);
     }
   }
   import_.report.num_checksums = static_cast<std::uint32_t>(checksums_.size());

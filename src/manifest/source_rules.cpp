@@ -24,17 +24,23 @@ Status check_url(std::string_view url, const std::string& pointer) {
   return {};
 }
 
+bool is_letter_or_digit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+/// Letters, digits and those of `extra`, the first a letter or digit.
+bool is_requirement_part(std::string_view part, std::string_view extra) {
+  return !part.empty() && is_letter_or_digit(part[0]) &&
+         std::all_of(part.begin(), part.end(), [&](char c) {
+           return is_letter_or_digit(c) || extra.find(c) != std::string_view::npos;
+         });
+}
+
 /// "name==version", both in the characters that Python's packaging rules allow.
 bool is_requirement(std::string_view text) {
   const std::size_t at = text.find("==");
-  if (at == std::string_view::npos || at == 0 || at + 2 == text.size()) return false;
-  const auto plain = [](std::string_view part, std::string_view extra) {
-    return std::all_of(part.begin(), part.end(), [&](char c) {
-      return (is_name_character(c) && c != '$') || extra.find(c) != std::string_view::npos;
-    });
-  };
-  return plain(text.substr(0, at), "") && plain(text.substr(at + 2), "!") && text[0] != '.' &&
-         text[0] != '-';
+  return at != std::string_view::npos && is_requirement_part(text.substr(0, at), "._-") &&
+         is_requirement_part(text.substr(at + 2), "._-+!");
 }
 
 Status check_location(const Source& source, const std::string& pointer) {
@@ -75,6 +81,10 @@ Status check_source(const Source& source, const std::string& pointer) {
   if (source.prefix.empty()) return {};
   if (source.prefix.back() != '/') {
     return invalid(pointer + "/prefix", "{} must end in '/'", shown(source.prefix));
+  }
+  if (source.prefix.size() > kMaxPathLength) {
+    return invalid(pointer + "/prefix", "{} bytes; at most {} are allowed", source.prefix.size(),
+                   kMaxPathLength);
   }
   const std::string_view folder(source.prefix.data(), source.prefix.size() - 1);
   if (const std::string_view problem = path_problem(folder); !problem.empty()) {

@@ -53,6 +53,11 @@ inline std::optional<ParamLayout> parse_word(std::string_view text) {
   return parse_param_layout(text);
 }
 
+template <>
+inline std::optional<Phase> parse_word(std::string_view text) {
+  return parse_phase(text);
+}
+
 /// "static or persistent": every word of an enum.
 template <class Enum>
 std::string word_list() {

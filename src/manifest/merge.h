@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+#include "manifest/manifest.h"
+
+namespace cubist {
+
+struct MergedManifest {
+  Manifest manifest;
+  std::size_t dropped = 0;  ///< records that an earlier manifest had already (digest and traits)
+};
+
+/// One manifest with the kernels of all, in order. Packs that agree in name, version, family,
+/// revision and parameter layout become one, with the sources of both; a pack whose name alone is
+/// taken gets its version behind the name. Relative locations of sources are made absolute (or
+/// relative to where the command runs, as the manifests' own folders are).
+///
+/// errors  kManifestInvalid: the result breaks a rule, such as one path for two artifacts
+Result<MergedManifest> merge_manifests(std::span<const Manifest> manifests,
+                                       const std::string& name);
+
+/// Every location of a folder or file that is relative to manifest.folder, as one that stands
+/// alone.
+void resolve_locations(Manifest& manifest);
+
+}  // namespace cubist

@@ -1,0 +1,85 @@
+#include "manifest/merge.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "manifest/parse.h"
+#include "sample_manifest.h"
+#include "support/catch.h"
+
+namespace cubist {
+namespace {
+
+Manifest sample() { return parse_manifest(test::sample_manifest(), "m.json").value(); }
+
+TEST_CASE("equal packs become one, with the sources of both and each kernel once") {
+  const Manifest a = sample();
+  Manifest b = sample();
+  b.packs[0].sources.push_back({Source::Kind::kHttp, "http://other.example/", ""});
+  b.packs[0].kernels[1].name = "kernel_c";
+  b.packs[0].kernels[1].path = "kernel_c.cubin";
+  b.packs[0].kernels[1].sha256.bytes[0] = 1;
+  const std::vector<Manifest> both = {a, b};
+  const auto merged = merge_manifests(both, "both");
+  REQUIRE(merged);
+  CHECK(merged->dropped == 1);
+  CHECK(merged->manifest.name == "both");
+  CHECK(merged->manifest.description == "merged from sample; sample");
+  REQUIRE(merged->manifest.packs.size() == 1);
+  CHECK(merged->manifest.packs[0].sources.size() == 3);
+  CHECK(merged->manifest.packs[0].kernels.size() == 3);
+}
+
+TEST_CASE("packs of one name and another release are kept apart") {
+  const Manifest a = sample();
+  Manifest b = sample();
+  b.packs[0].version = "2.0";
+  b.packs[0].revision = HeuristicRevision::kNone;
+  for (KernelRecord& record : b.packs[0].kernels) record.sha256.bytes[31] ^= 1;
+  const std::vector<Manifest> both = {a, b};
+  const auto merged = merge_manifests(both, "both");
+  REQUIRE(merged);
+  REQUIRE(merged->manifest.packs.size() == 2);
+  CHECK(merged->manifest.packs[0].name == "pack-a");
+  CHECK(merged->manifest.packs[1].name == "pack-a-2.0");
+  CHECK(merged->dropped == 0);
+}
+
+TEST_CASE("one path for two artifacts of one release is refused") {
+  const Manifest a = sample();
+  Manifest b = sample();
+  b.packs[0].kernels[0].sha256.bytes[0] = 1;
+  const std::vector<Manifest> both = {a, b};
+  const auto merged = merge_manifests(both, "both");
+  REQUIRE_FALSE(merged);
+  CHECK(merged.error().code() == StatusCode::kManifestInvalid);
+  CHECK(merged.error().message().find("claimed by") != std::string::npos);
+}
+
+TEST_CASE("relative locations are made to stand alone") {
+  Manifest manifest = sample();
+  manifest.folder = "/somewhere/manifests/";
+  manifest.packs[0].sources = {{Source::Kind::kFolder, "../kernels", ""},
+                               {Source::Kind::kFolder, "/absolute", ""},
+                               {Source::Kind::kZip, "wheel.whl", "x/"},
+                               {Source::Kind::kZip, "https://h.example/w.whl", ""},
+                               {Source::Kind::kHttp, "https://h.example/", ""}};
+  resolve_locations(manifest);
+  const std::vector<Source>& sources = manifest.packs[0].sources;
+  CHECK(sources[0].location == "/somewhere/kernels");
+  CHECK(sources[1].location == "/absolute");
+  CHECK(sources[2].location == "/somewhere/manifests/wheel.whl");
+  CHECK(sources[2].prefix == "x/");
+  CHECK(sources[3].location == "https://h.example/w.whl");
+  CHECK(manifest.folder.empty());
+
+  Manifest here = sample();
+  here.folder = ".";
+  here.packs[0].sources = {{Source::Kind::kFolder, "x", ""}};
+  resolve_locations(here);
+  CHECK(here.packs[0].sources[0].location == (std::filesystem::current_path() / "x").string());
+}
+
+}  // namespace
+}  // namespace cubist
