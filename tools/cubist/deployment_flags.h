@@ -1,0 +1,52 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <CLI/App.hpp>
+
+#include "base/result.h"
+#include "presets/library.h"
+#include "workingset/classes.h"
+#include "workingset/query.h"
+
+namespace cubist::tools {
+
+/// What the flags below describe, read and checked.
+struct Deployment {
+  workingset::Query query;
+  std::string model;  ///< preset's name; empty where the shape was given in flags
+};
+
+/// Flags of commands that look at a range of problems: a model (or a shape), a device, and the
+/// limits. --batch, --max-q-len and --max-kv-len hold ranges, --phase, --tp, --dtype-q, --dtype-kv,
+/// --dtype-o and --page-size lists; every other field of a problem is a flag, too.
+class DeploymentFlags {
+ public:
+  void add_to(CLI::App& command);
+
+  /// errors  kInvalidArgument: the flag and what is wrong; kNotFound: a preset or file
+  Result<Deployment> read() const;
+  Result<presets::Library> presets() const;
+  /// The named device, --sm and --num-sms applied.
+  Result<DeviceProfile> device(const std::string& name) const;
+  const std::string& device_name() const { return device_; }
+
+ private:
+  bool has(std::string_view field) const;
+  std::string text(std::string_view field) const;
+  Status read_lists(workingset::ClassOptions& options) const;
+  Status read_rest(AttentionProblem& problem) const;
+  Status read_ranges(std::int32_t longest, workingset::Query& query) const;
+  Status check_shape_flags() const;
+
+  std::vector<std::string> models_;
+  std::string device_;
+  std::vector<std::string> preset_files_;
+  std::string tp_ = "1";
+  bool strict_ = false;
+  std::map<std::string, std::string, std::less<>> texts_;  ///< by field
+};
+
+}  // namespace cubist::tools
