@@ -41,8 +41,8 @@ class JsonReader {
 
   /// Nothing but white space follows.
   bool at_end();
-  /// Where the next value starts, or where reading stands.
-  std::size_t offset() { return skip_space(), at_; }
+  /// Where reading stands: behind the last value, or, after peek, at the next one.
+  std::size_t offset() const { return at_; }
 
   /// Notes a fault of meaning ("batch: expected an integer") at the current place; false, for
   /// return.

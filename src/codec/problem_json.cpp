@@ -147,6 +147,7 @@ class ProblemReader {
   /// only when "in" turns up, so fields of a wrapping object are passed over first.
   bool read_object(bool may_wrap) {
     if (may_wrap && has_in()) return read_wrapped();
+    reader_.peek();
     const std::size_t begin = reader_.offset();
     if (!read_fields()) return false;
     out_.in_text = text_.substr(begin, reader_.offset() - begin);
