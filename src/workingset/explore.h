@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "workingset/facts.h"
+#include "workingset/prove.h"
 #include "workingset/working_set.h"
 
 namespace cubist::workingset {
@@ -21,21 +21,12 @@ class Explorer {
   WorkingSet take();
 
  private:
-  /// How far a box got with one pack.
-  enum class Verdict { kAnswers, kPassesOn, kUndecided };
-
-  Status prove(const Box& box);
-  Status cut(const Box& box, Dimension dimension);
-  Verdict look_at(const PackContext& context, const Box& box, PackFacts& facts,
-                  std::vector<const KernelRecord*>& order);
-  bool corners_agree(const PackContext& context, const Box& box, PackFacts& low);
-  Status collect(const PackContext& context, const Box& box, const PackFacts& facts,
-                 const std::vector<const KernelRecord*>& order);
+  Status prove(BoxProver& prover, const Box& box);
+  Status collect(const BoxDecision& decision, const Box& box);
 
   const Query& query_;
   const selector::KernelTable* table_ = nullptr;
   const ProblemClass* class_ = nullptr;
-  Dimension cut_at_ = kMaxKvLen;  ///< across which an undecided box is to be cut
 
   struct Found {
     Member member;

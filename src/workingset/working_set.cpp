@@ -1,10 +1,6 @@
 #include "workingset/working_set.h"
 
-#include <algorithm>
-#include <array>
-
 #include "workingset/explore.h"
-#include "workingset/facts.h"
 
 namespace cubist::workingset {
 
@@ -16,54 +12,11 @@ std::uint64_t WorkingSet::size_bytes() const {
 
 namespace {
 
-/// Where to cut at once: behind the last length that the window hides nothing of, and where an
-/// override rule begins or ceases to apply.
-struct Cuts {
-  std::array<std::vector<std::int32_t>, kDimensions> ends;
-
-  Cuts(const ProblemClass& cls, const overrides::Overrides* overrides) {
-    if (cls.problem.window_left >= 0) {
-      ends[kMaxKvLen].push_back(std::min(cls.problem.window_left, INT32_MAX - 1) + 1);
-    }
-    if (overrides == nullptr) return;
-    add(overrides->ends_in("batch"), kBatch);
-    add(overrides->ends_in("max_q_len"), kMaxQLen);
-    add(overrides->ends_in("max_kv_len"), kMaxKvLen);
-  }
-
-  void add(const std::vector<std::int32_t>& more, Dimension dimension) {
-    ends[dimension].insert(ends[dimension].end(), more.begin(), more.end());
-  }
-
-  std::vector<Range> apply(const std::vector<Range>& ranges, Dimension dimension) const {
-    std::vector<Range> pieces;
-    for (const Range& range : ranges) {
-      const std::vector<Range> parts = cut(range, ends[dimension]);
-      pieces.insert(pieces.end(), parts.begin(), parts.end());
-    }
-    return pieces;
-  }
-};
-
 Status explore_box(const selector::KernelTable& plain, const Query& query, const ProblemClass& cls,
                    const Box& box, Explorer& explorer) {
   const auto table = table_at(plain, query, problem_at(cls.problem, box.low()));
   if (table) return explorer.explore(**table, cls, box);
   explorer.note_gap(cls, box, table.error().message());
-  return {};
-}
-
-Status explore_class(const selector::KernelTable& plain, const Query& query,
-                     const ProblemClass& cls, Explorer& explorer) {
-  const Cuts cuts(cls, query.overrides);
-  for (const Range& batch : cuts.apply(query.batch, kBatch)) {
-    for (const Range& max_q_len : cuts.apply(query.max_q_len, kMaxQLen)) {
-      for (const Range& max_kv_len : cuts.apply(query.max_kv_len, kMaxKvLen)) {
-        CUBIST_RETURN_IF_ERROR(
-            explore_box(plain, query, cls, Box{{batch, max_q_len, max_kv_len}}, explorer));
-      }
-    }
-  }
   return {};
 }
 
@@ -73,7 +26,9 @@ Result<WorkingSet> find_working_set(const selector::KernelTable& table, const Qu
   CUBIST_RETURN_IF_ERROR(validate_query(query));
   Explorer explorer(query);
   for (const ProblemClass& cls : query.classes) {
-    CUBIST_RETURN_IF_ERROR(explore_class(table, query, cls, explorer));
+    for (const Box& box : boxes_of(cls, {&query})) {
+      CUBIST_RETURN_IF_ERROR(explore_box(table, query, cls, box, explorer));
+    }
   }
   WorkingSet set = explorer.take();
   for (const Member& member : set.members) {
