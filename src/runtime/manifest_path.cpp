@@ -51,6 +51,8 @@ std::vector<std::string> manifest_folders() {
   for (const char* up : {"..", "../.."}) {
     folders.push_back((start / up / "share/cubist/manifests").lexically_normal().string());
   }
+  // Where this build installs to: for a static library inside somebody else's program.
+  folders.emplace_back(CUBIST_INSTALLED_MANIFESTS);
   // A build tree lies somewhere in its source tree; src/LAYERS marks the latter.
   for (fs::path above = start; above != above.parent_path(); above = above.parent_path()) {
     if (is_file(above / "src/LAYERS")) folders.push_back((above / "manifests").string());

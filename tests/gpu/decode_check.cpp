@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "reference/decode_tolerance.h"
 #include "reference/number_formats.h"
 
 namespace cubist::test {
@@ -30,7 +31,8 @@ void check_row(const DecodeVariant& variant, const DecodeCase& problem, const De
     const double value = answer.o[row * head_dim + i];
     const auto found = static_cast<double>(decode_number(variant.dtype_q, output.o[at + i]));
     const double error = std::fabs(found - value);
-    const double tolerance = output_tolerance(variant, answer, row * head_dim + i);
+    const double tolerance =
+        decode_tolerance(variant.dtype_q, variant.dtype_kv, answer, row * head_dim + i);
     errors.squared_error += error * error;
     errors.squared_norm += value * value;
     if (tolerance > 0.0) {
@@ -55,22 +57,10 @@ void check_lse(double found, double value, std::size_t row, DecodeErrors& errors
 
 }  // namespace
 
-double output_tolerance(const DecodeVariant& variant, const DecodeAnswer& answer,
-                        std::size_t element) {
-  const bool fp16 = variant.dtype_kv == Dtype::kE4m3 || variant.dtype_kv == Dtype::kFp16;
-  const double p = spacing_of(fp16 ? Dtype::kFp16 : Dtype::kBf16) / 2.0;
-  const double r = spacing_of(variant.dtype_q) / 2.0;
-  const double lost = fp16 ? 0x1p-24 * answer.largest_magnitude[element] : 0.0;
-  const double u = variant.dtype_q == Dtype::kFp16 ? 0x1p-25 : 0.0;
-  return 1.25 * (p * answer.magnitude[element] + r * std::fabs(answer.o[element])) + lost + u;
-}
-
 bool same_bits(const DecodeOutput& a, const DecodeOutput& b) {
   return a.o == b.o && a.lse.size() == b.lse.size() &&
          (a.lse.empty() || std::memcmp(a.lse.data(), b.lse.data(), a.lse.size() * 4) == 0);
 }
-
-double lse_tolerance(double lse) { return 3e-4 + 1e-5 * std::fabs(lse); }
 
 DecodeErrors check_output(const DecodeVariant& variant, const DecodeCase& problem,
                           const DecodeAnswer& answer, const DecodeOutput& output) {

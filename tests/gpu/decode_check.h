@@ -26,20 +26,6 @@ struct DecodeErrors {
   std::string failure;  ///< empty, or what is wrong first
 };
 
-/// Bound of |o - reference| for an element of that answer:
-///
-///   1.25 (p magnitude + r |o|) + 2^-24 largest_magnitude (fp16 probabilities only) + u
-///
-/// p: relative rounding of the probabilities before the second MMA, 2^-8 (bf16) or 2^-11 (fp16, and
-///    with e4m3 KV); r: that of the output, 2^-8 or 2^-11. A quarter more for single precision
-///    scores and sums. In fp16 a probability loses up to 2^-25 of the row's largest, and u is half
-///    the distance of the smallest numbers, 2^-25, for an fp16 output.
-double output_tolerance(const DecodeVariant& variant, const DecodeAnswer& answer,
-                        std::size_t element);
-
-/// Bound of |lse - reference|: single precision scores of size |lse| and approximate exp2 and log2.
-double lse_tolerance(double lse);
-
 /// Compares every element and sees to it that nothing else was written.
 DecodeErrors check_output(const DecodeVariant& variant, const DecodeCase& problem,
                           const DecodeAnswer& answer, const DecodeOutput& output);

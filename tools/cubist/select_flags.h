@@ -30,6 +30,7 @@ class ProblemFlags {
 
   /// Whether the user gave --device.
   bool names_device() const { return !device_name_.empty(); }
+  const std::string& device_name() const { return device_name_; }
   /// The device that --device names, else the default one (b200).
   Result<DeviceProfile> device() const;
 

@@ -1,0 +1,165 @@
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include <fmt/ranges.h>
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <nlohmann/json.hpp>
+
+#include "command.h"
+#include "doctor_report.h"
+
+namespace cubist::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kHelp =
+    R"(Shows what there is on this machine: version, CUDA driver and GPUs, the store, the
+manifests that are found by name, pip. Changes nothing, asks no server, and prints neither
+credentials nor names of servers, so that the output can be pasted into a report.
+
+A driver that is missing is no error here: everything but launch works without it.
+
+Examples:
+  cubist doctor
+  cubist doctor --json)";
+
+template <class... Args>
+void line(std::string_view label, fmt::format_string<Args...> text, Args&&... args) {
+  std::puts(fmt::format("{:<10}{}", label, fmt::format(text, std::forward<Args>(args)...)).c_str());
+}
+
+std::string in_mib(std::uint64_t bytes) {
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+void print_driver(const DoctorReport::Driver& driver) {
+  if (driver.library.empty()) {
+    line("driver", "none: {}", driver.problem);
+    return;
+  }
+  line("driver", "{}, CUDA {}", driver.library, driver.cuda_version);
+  if (!driver.devices_problem.empty()) line("gpu", "none: {}", driver.devices_problem);
+  for (std::size_t i = 0; i < driver.devices.size(); ++i) {
+    const DeviceProfile& device = driver.devices[i];
+    line("gpu", "{}: {}, sm_{}, {} SMs, {} bytes of shared memory a block", i, device.name,
+         device.sm, device.num_sms, device.max_smem_optin);
+  }
+}
+
+void print_store(const DoctorReport::StoreState& store) {
+  if (!store.problem.empty()) {
+    line("store", "none: {}", store.problem);
+    return;
+  }
+  const char* state = !store.exists
+                          ? (store.writable ? "not there yet" : "not there, CANNOT be made")
+                          : (store.writable ? "writable" : "READ-ONLY");
+  line("store", "{} ({}): {} entries, {}{}", store.root, state, store.entries,
+       in_mib(store.entry_bytes),
+       store.free_bytes ? fmt::format(", {} free", in_mib(*store.free_bytes)) : "");
+  if (store.unfinished_files > 0) {
+    line("", "{} unfinished file(s) in tmp/; the next fetch removes what nobody writes",
+         store.unfinished_files);
+  }
+  for (const std::string& layer : store.base_layers) line("", "below it, read-only: {}", layer);
+}
+
+void print_report(const DoctorReport& report) {
+  line("cubist", "{} (compiler {})", report.version, report.compiler);
+  line("system", "{}", report.system);
+  print_driver(report.driver);
+  print_store(report.store);
+  if (report.manifests.empty()) line("manifests", "none found; set CUBIST_MANIFESTS");
+  for (const DoctorReport::ManifestState& manifest : report.manifests) {
+    if (manifest.problem.empty()) {
+      line("manifest", "{}: {} kernels for {} ({})", manifest.name, manifest.kernels,
+           fmt::join(manifest.architectures, ", "), manifest.path);
+    } else {
+      line("manifest", "{}: INVALID: {}", manifest.name, manifest.problem);
+    }
+  }
+  if (report.pip.found) {
+    line("pip", "found, {} package index(es) configured", report.pip.indexes);
+  } else {
+    line("pip", "none: {}", report.pip.problem);
+  }
+  for (const auto& [name, value] : report.environment) line("variable", "{}={}", name, value);
+}
+
+Json driver_json(const DoctorReport::Driver& driver) {
+  Json devices = Json::array();
+  for (const DeviceProfile& device : driver.devices) {
+    devices.push_back({{"name", device.name},
+                       {"sm", device.sm},
+                       {"num_sms", device.num_sms},
+                       {"max_smem_optin", device.max_smem_optin}});
+  }
+  Json json = {{"found", !driver.library.empty()},
+               {"library", driver.library},
+               {"cuda_version", driver.cuda_version},
+               {"devices", std::move(devices)}};
+  if (!driver.problem.empty()) json["problem"] = driver.problem;
+  if (!driver.devices_problem.empty()) json["problem"] = driver.devices_problem;
+  return json;
+}
+
+Json store_json(const DoctorReport::StoreState& store) {
+  Json json = {{"root", store.root},
+               {"base_layers", store.base_layers},
+               {"exists", store.exists},
+               {"writable", store.writable},
+               {"entries", store.entries},
+               {"entry_bytes", store.entry_bytes},
+               {"unfinished_files", store.unfinished_files}};
+  if (store.free_bytes) json["free_bytes"] = *store.free_bytes;
+  if (!store.problem.empty()) json["problem"] = store.problem;
+  return json;
+}
+
+Json report_json(const DoctorReport& report) {
+  Json manifests = Json::array();
+  for (const DoctorReport::ManifestState& manifest : report.manifests) {
+    Json json = {{"name", manifest.name},
+                 {"path", manifest.path},
+                 {"kernels", manifest.kernels},
+                 {"architectures", manifest.architectures}};
+    if (!manifest.problem.empty()) json["problem"] = manifest.problem;
+    manifests.push_back(std::move(json));
+  }
+  Json pip = {{"found", report.pip.found}, {"indexes", report.pip.indexes}};
+  if (!report.pip.problem.empty()) pip["problem"] = report.pip.problem;
+  Json environment = Json::object();
+  for (const auto& [name, value] : report.environment) environment[name] = value;
+  return {{"version", report.version},
+          {"compiler", report.compiler},
+          {"system", report.system},
+          {"driver", driver_json(report.driver)},
+          {"store", store_json(report.store)},
+          {"manifests", std::move(manifests)},
+          {"pip", std::move(pip)},
+          {"environment", std::move(environment)}};
+}
+
+}  // namespace
+
+void add_doctor_command(CommandContext context) {
+  CLI::App* command = context.app.add_subcommand("doctor", kHelp);
+  const auto store = std::make_shared<std::string>();
+  command->add_option("--store", *store, "Folder of the store");
+  add_common_options(*command, context.common);
+  command->callback([context, store] {
+    const DoctorReport report = make_doctor_report(*store);
+    if (context.common.json) {
+      std::puts(report_json(report).dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    } else {
+      print_report(report);
+    }
+    context.exit_code = ExitCode::kOk;
+  });
+}
+
+}  // namespace cubist::tools

@@ -1,0 +1,254 @@
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <nlohmann/json.hpp>
+
+#include "codec/plan_json.h"
+#include "codec/problem_json.h"
+#include "command.h"
+#include "driver/device_query.h"
+#include "launch_run.h"
+#include "runtime/runtime.h"
+#include "select_flags.h"
+#include "select_text.h"
+
+namespace cubist::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kHelp =
+    R"(Launches the kernel that serves a problem on a GPU of this machine: random inputs,
+one launch compared with a float64 reference on the CPU, then launches in a row for time.
+Kernels of the family cubist_decode can be launched (shipped for sm_90a: H100, H200).
+
+The kernel is fetched into the store if it is not there, verified, loaded. With --dry-run
+nothing is fetched or launched and no GPU is needed: the plan is printed, for --device or
+for the GPU that is present.
+
+Exit code 9: no driver or no GPU here, or none the manifest's kernels run on.
+
+Examples:
+  cubist launch --num-q-heads 64 --num-kv-heads 8 --head-dim 64 --batch 32 \
+      --max-q-len 4 --max-kv-len 8192 --page-size 32
+  cubist launch --num-q-heads 32 --dtype-kv e4m3 --sinks --lse --repeat 100
+  cubist launch --dry-run --device h200 --num-q-heads 96 --max-q-len 8)";
+
+struct LaunchArguments {
+  std::vector<std::string> manifests = {"cubist-decode"};
+  ProblemFlags flags;
+  std::string store;
+  bool offline = false;
+  bool strict = false;
+  bool dry_run = false;
+  int gpu = 0;
+  int repeats = 20;
+  std::uint64_t seed = 1;
+};
+
+Result<std::shared_ptr<runtime::Runtime>> open_runtime(const LaunchArguments& arguments) {
+  runtime::RuntimeOptions options;
+  options.manifests = arguments.manifests;
+  options.store_dir = arguments.store;
+  options.offline = arguments.offline;
+  options.strict = arguments.strict;
+  return runtime::Runtime::open(options);
+}
+
+/// "sm_90a, sm_100f": what the manifests' kernels are for.
+std::string architectures(const runtime::Runtime& runtime) {
+  std::vector<std::string> names;
+  for (const Manifest& manifest : runtime.manifests()) {
+    for (const Pack& pack : manifest.packs) {
+      for (const KernelRecord& record : pack.kernels) {
+        const std::string name = to_string(record.traits.arch);
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      }
+    }
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// errors  kDeviceMismatch: the manifests have no kernel for the GPU at all
+Status check_gpu_served(const runtime::Runtime& runtime, const DeviceProfile& device, int gpu) {
+  for (const selector::PackTable& pack : runtime.kernels().packs()) {
+    if (pack.has_kernels_for(device.sm)) return {};
+  }
+  return fail(StatusCode::kDeviceMismatch,
+              "GPU {} ('{}') is sm_{}, but the kernels of the manifest are for {}", gpu,
+              device.name, device.sm, architectures(runtime));
+}
+
+Result<DeviceProfile> present_gpu(runtime::Runtime& runtime, int gpu) {
+  CUBIST_ASSIGN_OR_RETURN(launcher::Launcher * launcher, runtime.launcher());
+  return driver::query_device(launcher->driver(), gpu);
+}
+
+/// The problem of the flags on the GPU that is there; --sm and --num-sms override what it says.
+Result<ProblemAndDevice> problem_for(const LaunchArguments& arguments,
+                                     const DeviceProfile& device) {
+  ProblemAndDevice value;
+  value.device = device;
+  CUBIST_RETURN_IF_ERROR(set_fields(arguments.flags.given(), value));
+  return value;
+}
+
+Json check_json(const LaunchCheck& check) {
+  Json json = {{"compared", check.compared},
+               {"total", check.total},
+               {"worst_of_tolerance", check.worst_of_tolerance},
+               {"relative_error", check.relative_error},
+               {"worst_lse", check.worst_lse}};
+  if (!check.failure.empty()) json["failure"] = check.failure;
+  return json;
+}
+
+/// The plan as `cubist select --json` prints it, then what the launch gave.
+void put_json(const runtime::Selected& selected, const ProblemAndDevice& value,
+              const LaunchRun* run) {
+  std::string in;
+  append_problem_json(value.problem, value.device, in);
+  std::string out;
+  append_answer_json(in, value.problem, selected.selection(), out);
+  if (run != nullptr) {
+    const Json launch = {{"gpu", value.device.name},      {"launched", run->plan->record->name},
+                         {"load_ms", run->load_ms},       {"time_us", run->time_us},
+                         {"repeats", run->repeats},       {"counters_zero", run->counters_zero},
+                         {"repeatable", run->repeatable}, {"check", check_json(run->check)}};
+    out.back() = ',';  // the answer's closing bracket
+    out += "\"launch\":" + launch.dump(-1, ' ', false, Json::error_handler_t::replace) + "}";
+  }
+  std::puts(out.c_str());
+}
+
+void print_run(const LaunchRun& run) {
+  const LaunchCheck& check = run.check;
+  std::printf("loaded    in %.2f ms\n", run.load_ms);
+  std::printf(
+      "compared  %llu of %llu outputs with float64: worst error %.2f of the tolerance, "
+      "relative error %.1e\n",
+      static_cast<unsigned long long>(check.compared), static_cast<unsigned long long>(check.total),
+      check.worst_of_tolerance, check.relative_error);
+  if (run.time_us >= 0.0) {
+    std::printf("time      %.2f us a launch (%d in a row)\n", run.time_us, run.repeats);
+  }
+}
+
+/// What a launch must have done besides running.
+Status judge(const LaunchRun& run) {
+  if (!run.check.failure.empty()) {
+    return fail(StatusCode::kInternal, "kernel '{}' gave a wrong result: {}",
+                run.plan->record->name, run.check.failure);
+  }
+  if (!run.repeatable) {
+    return fail(StatusCode::kInternal, "kernel '{}' gave other bits for the same inputs",
+                run.plan->record->name);
+  }
+  if (!run.counters_zero) {
+    return fail(StatusCode::kInternal, "kernel '{}' left counters in the workspace that are not 0",
+                run.plan->record->name);
+  }
+  return {};
+}
+
+Result<ProblemAndDevice> dry_run_problem(const LaunchArguments& arguments,
+                                         runtime::Runtime& runtime) {
+  if (!arguments.flags.names_device()) {
+    const auto device = present_gpu(runtime, arguments.gpu);
+    if (device) return problem_for(arguments, *device);
+  }
+  return arguments.flags.problem();
+}
+
+ExitCode run_dry(const LaunchArguments& arguments, const CommonOptions& common,
+                 runtime::Runtime& runtime) {
+  const auto value = dry_run_problem(arguments, runtime);
+  if (!value) return report_error(common, value.error());
+  const auto selected = runtime.select(value->problem, value->device);
+  if (!selected) return report_error(common, selected.error());
+  if (common.json) {
+    put_json(**selected, *value, nullptr);
+  } else {
+    print_selection((*selected)->selection());
+  }
+  return ExitCode::kOk;
+}
+
+Result<LaunchRun> launch_on(runtime::Runtime& runtime, runtime::Selected& selected,
+                            const LaunchArguments& arguments) {
+  CUBIST_ASSIGN_OR_RETURN(launcher::Launcher * launcher, runtime.launcher());
+  CUBIST_ASSIGN_OR_RETURN(const std::unique_ptr<GpuSession> session,
+                          GpuSession::open(launcher->driver(), arguments.gpu));
+  return run_launch(selected, *session, arguments.seed, arguments.repeats);
+}
+
+ExitCode run_gpu(const LaunchArguments& arguments, const CommonOptions& common,
+                 runtime::Runtime& runtime) {
+  const auto device = present_gpu(runtime, arguments.gpu);
+  if (!device) return report_error(common, device.error());
+  const auto value = problem_for(arguments, *device);
+  if (!value) return report_error(common, value.error());
+  const Status served = check_gpu_served(runtime, *device, arguments.gpu);
+  if (!served) return report_error(common, served.error());
+  const auto selected = runtime.select(value->problem, value->device);
+  if (!selected) return report_error(common, selected.error());
+  if (!common.json) {
+    std::printf("gpu       %d: %s, sm_%u, %d SMs\n", arguments.gpu, device->name.c_str(),
+                device->sm, device->num_sms);
+    print_selection((*selected)->selection());
+  }
+  const auto run = launch_on(runtime, **selected, arguments);
+  if (!run) return report_error(common, run.error());
+  if (common.json) {
+    put_json(**selected, *value, &*run);
+  } else {
+    print_run(*run);
+  }
+  const Status judgement = judge(*run);
+  if (judgement) return ExitCode::kOk;
+  CommonOptions text_only = common;
+  text_only.json = false;  // the document is out already
+  return report_error(text_only, judgement.error());
+}
+
+ExitCode run_launch_command(const LaunchArguments& arguments, const CommonOptions& common) {
+  if (arguments.flags.names_device() && !arguments.dry_run) {
+    return report_error(common, Error(StatusCode::kInvalidArgument,
+                                      "--device names a preset and goes with --dry-run; --gpu "
+                                      "chooses among the GPUs of this machine"));
+  }
+  const auto runtime = open_runtime(arguments);
+  if (!runtime) return report_error(common, runtime.error());
+  return arguments.dry_run ? run_dry(arguments, common, **runtime)
+                           : run_gpu(arguments, common, **runtime);
+}
+
+}  // namespace
+
+void add_launch_command(CommandContext context) {
+  CLI::App* command = context.app.add_subcommand("launch", kHelp);
+  const auto arguments = std::make_shared<LaunchArguments>();
+  command->add_option("-m,--manifest", arguments->manifests,
+                      "Manifest: a file, or a shipped name; may be repeated (default: "
+                      "cubist-decode)");
+  command->add_option("--store", arguments->store, "Folder of the store");
+  command->add_flag("--offline", arguments->offline, "Ask no source that needs the network");
+  command->add_flag("--strict", arguments->strict, "Refuse where the published rules refuse");
+  command->add_flag("--dry-run", arguments->dry_run, "Print the plan; fetch and launch nothing");
+  command->add_option("--gpu", arguments->gpu, "Which GPU of this machine, from 0")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--repeat", arguments->repeats, "Launches in a row for time; 0: none")
+      ->check(CLI::Range(0, 1000000));
+  command->add_option("--seed", arguments->seed, "Of the random inputs");
+  arguments->flags.add_to(*command);
+  add_common_options(*command, context.common);
+  command->callback(
+      [context, arguments] { context.exit_code = run_launch_command(*arguments, context.common); });
+}
+
+}  // namespace cubist::tools

@@ -1,0 +1,165 @@
+#include "doctor_report.h"
+
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+
+#include "driver/device_query.h"
+#include "manifest/parse.h"
+#include "registry/pip_settings.h"
+#include "registry/store.h"
+#include "runtime/manifest_path.h"
+
+extern char** environ;
+
+namespace cubist::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+DoctorReport::Driver look_at_driver() {
+  DoctorReport::Driver report;
+  auto driver = driver::Driver::open();
+  if (!driver) {
+    report.problem = driver.error().message();
+    return report;
+  }
+  report.library = (*driver)->table().library;
+  report.cuda_version = driver::cuda_version_text((*driver)->table().driver_version);
+  auto devices = driver::query_devices(**driver);
+  if (devices) {
+    report.devices = *std::move(devices);
+  } else {
+    report.devices_problem = devices.error().message();
+  }
+  return report;
+}
+
+/// The folder itself, or the nearest one above it that exists.
+fs::path nearest_existing(fs::path path) {
+  std::error_code error;
+  while (!fs::exists(path, error) && path.has_parent_path() && path != path.parent_path()) {
+    path = path.parent_path();
+  }
+  return path;
+}
+
+void count_entries(const fs::path& root, DoctorReport::StoreState& state) {
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(root / "sha256", error), end; !error && at != end;
+       at.increment(error)) {
+    if (!parse_entry_name(at->path().filename().string())) continue;
+    ++state.entries;
+    std::error_code size_error;
+    const std::uint64_t bytes = at->file_size(size_error);
+    if (!size_error) state.entry_bytes += bytes;
+  }
+  std::error_code tmp_error;
+  for (fs::directory_iterator at(root / "tmp", tmp_error), end; !tmp_error && at != end;
+       at.increment(tmp_error)) {
+    ++state.unfinished_files;
+  }
+}
+
+DoctorReport::StoreState look_at_store(const std::string& store_override) {
+  DoctorReport::StoreState state;
+  const auto store = Store::open(store_override);
+  if (!store) {
+    state.problem = store.error().message();
+    return state;
+  }
+  state.root = store->root();
+  const std::vector<std::string> layers = store->layers();
+  state.base_layers.assign(layers.begin() + 1, layers.end());
+  std::error_code error;
+  state.exists = fs::is_directory(state.root, error);
+  const fs::path nearest = nearest_existing(state.root);
+  state.writable = ::access(nearest.c_str(), W_OK | X_OK) == 0;
+  struct statvfs space {};
+  if (::statvfs(nearest.c_str(), &space) == 0) {
+    state.free_bytes = std::uint64_t{space.f_bavail} * space.f_frsize;
+  }
+  if (state.exists) count_entries(state.root, state);
+  return state;
+}
+
+DoctorReport::ManifestState look_at_manifest(const std::string& name) {
+  DoctorReport::ManifestState state;
+  state.name = name;
+  const auto path = runtime::find_manifest(name);
+  if (!path) {
+    state.problem = path.error().message();
+    return state;
+  }
+  state.path = *path;
+  const auto manifest = load_manifest(*path);
+  if (!manifest) {
+    state.problem = manifest.error().message();
+    return state;
+  }
+  for (const Pack& pack : manifest->packs) {
+    state.kernels += pack.kernels.size();
+    for (const KernelRecord& record : pack.kernels) {
+      const std::string arch = to_string(record.traits.arch);
+      auto& known = state.architectures;
+      if (std::find(known.begin(), known.end(), arch) == known.end()) known.push_back(arch);
+    }
+  }
+  std::sort(state.architectures.begin(), state.architectures.end());
+  return state;
+}
+
+DoctorReport::Pip look_at_pip() {
+  DoctorReport::Pip pip;
+  const auto settings = ask_pip();
+  if (settings) {
+    pip.found = true;
+    pip.indexes = settings->index_urls.size();
+  } else {
+    pip.problem = settings.error().message();
+  }
+  return pip;
+}
+
+std::vector<std::pair<std::string, std::string>> look_at_environment() {
+  std::vector<std::pair<std::string, std::string>> found;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (!text.starts_with("CUBIST_")) continue;
+    const std::size_t equals = std::min(text.find('='), text.size());
+    const std::string name(text.substr(0, equals));
+    const bool secret = name.find("TOKEN") != std::string::npos;
+    found.emplace_back(name, secret ? "(set)" : text.substr(std::min(equals + 1, text.size())));
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::string system_text() {
+  utsname system{};
+  if (::uname(&system) != 0) return "unknown";
+  return fmt::format("{} {} {}", system.sysname, system.release, system.machine);
+}
+
+}  // namespace
+
+DoctorReport make_doctor_report(const std::string& store_override) {
+  DoctorReport report;
+  report.version = CUBIST_VERSION_STRING;
+  report.compiler = __VERSION__;
+  report.system = system_text();
+  report.driver = look_at_driver();
+  report.store = look_at_store(store_override);
+  for (const std::string& name : runtime::shipped_manifests()) {
+    report.manifests.push_back(look_at_manifest(name));
+  }
+  report.pip = look_at_pip();
+  report.environment = look_at_environment();
+  return report;
+}
+
+}  // namespace cubist::tools

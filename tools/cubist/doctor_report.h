@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/device_profile.h"
+
+namespace cubist::tools {
+
+/// What there is on this machine for Cubist to work with. Everything may be missing; a problem is a
+/// sentence in its place. No credentials, no names of servers: made to be pasted into a report.
+struct DoctorReport {
+  struct Driver {
+    std::string library;  ///< what dlopen accepted; empty: none
+    std::string cuda_version;
+    std::string problem;
+    std::vector<DeviceProfile> devices;
+    std::string devices_problem;
+  };
+  struct StoreState {
+    std::string root;
+    std::vector<std::string> base_layers;
+    bool exists = false;
+    bool writable = false;  ///< it, or the folder that would hold it
+    std::uint64_t entries = 0;
+    std::uint64_t entry_bytes = 0;
+    std::uint64_t unfinished_files = 0;  ///< in tmp/
+    std::optional<std::uint64_t> free_bytes;
+    std::string problem;
+  };
+  struct ManifestState {
+    std::string name;
+    std::string path;
+    std::uint64_t kernels = 0;
+    std::vector<std::string> architectures;
+    std::string problem;
+  };
+  struct Pip {
+    bool found = false;
+    std::size_t indexes = 0;
+    std::string problem;
+  };
+
+  std::string version;
+  std::string compiler;
+  std::string system;  ///< kernel and machine
+  Driver driver;
+  StoreState store;
+  std::vector<ManifestState> manifests;
+  Pip pip;
+  /// CUBIST_* variables that are set; values of those that hold secrets are left out.
+  std::vector<std::pair<std::string, std::string>> environment;
+};
+
+DoctorReport make_doctor_report(const std::string& store_override);
+
+}  // namespace cubist::tools
