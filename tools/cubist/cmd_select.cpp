@@ -13,6 +13,7 @@
 #include "codec/plan_json.h"
 #include "codec/problem_json.h"
 #include "command.h"
+#include "select_compare.h"
 #include "select_flags.h"
 #include "select_input.h"
 #include "select_jsonl.h"
@@ -35,6 +36,8 @@ Examples:
   cubist select --manifest M.json ... --explain          why this one, and what came close
   cubist select --manifest M.json --jsonl < problems.jsonl > plans.jsonl
   cubist select --manifest M.json ... --sweep --batch 1..256 --max-kv-len 1k..128k --csv
+  cubist select --compare flashinfer-0.6.8 flashinfer-0.6.13 --model deepseek-v3 \
+      --device b200 --batch 1..256 --max-q-len 1..4       what an upgrade changes
 
 Where a pack's own rules find nothing although some kernel serves, the best such kernel
 is taken and marked as a fallback; --strict refuses instead, as the published runtime does.)";
@@ -50,6 +53,8 @@ struct SelectArguments {
   bool jsonl = false;
   bool sweep = false;
   bool csv = false;
+  std::vector<std::string> compare;
+  ModelFlags model;
 };
 
 selector::SelectOptions options_of(const SelectArguments& arguments) {
@@ -131,7 +136,29 @@ ExitCode select_one(const SelectArguments& arguments, const CommonOptions& commo
   return report_error(text_only, *explanation->refusal);
 }
 
+ExitCode select_compare(const SelectArguments& arguments, const CommonOptions& common) {
+  CompareArguments compare;
+  compare.before = arguments.compare.at(0);
+  compare.after = arguments.compare.at(1);
+  compare.device = arguments.flags.device_name();
+  compare.model = arguments.model;
+  compare.strict = arguments.strict;
+  for (const ProblemFlags::Given& flag : arguments.flags.given()) {
+    compare.texts[std::string(flag.field->name)] = flag.text;
+  }
+  const auto text = run_compare(compare, common.json);
+  if (!text) return report_error(common, text.error());
+  put(*text);
+  return ExitCode::kOk;
+}
+
 ExitCode run_select(const SelectArguments& arguments, const CommonOptions& common) {
+  if (!arguments.compare.empty()) return select_compare(arguments, common);
+  if (arguments.manifests.empty()) {
+    return report_error(common, Error(StatusCode::kInvalidArgument,
+                                      "--manifest is required: a file, or the name of a shipped "
+                                      "manifest"));
+  }
   const auto opened = open_manifests(arguments.manifests, arguments.barred);
   if (!opened) return report_error(common, opened.error());
   if (arguments.jsonl) return select_jsonl(arguments, common, *opened);
@@ -145,10 +172,9 @@ void add_select_command(CommandContext context) {
   auto arguments = std::make_shared<SelectArguments>();
   CLI::App* command = context.app.add_subcommand("select", kHelp);
   add_common_options(*command, context.common);
-  command
-      ->add_option("-m,--manifest", arguments->manifests,
-                   "Manifest file or name of a shipped one; several: packs in this order")
-      ->required();
+  auto* manifest =
+      command->add_option("-m,--manifest", arguments->manifests,
+                          "Manifest file or name of a shipped one; several: packs in this order");
   command->add_flag("--strict", arguments->strict,
                     "Only what the packs' own rules choose, no fallback");
   command->add_flag("--explain", arguments->explain,
@@ -166,6 +192,16 @@ void add_select_command(CommandContext context) {
                     "Ask the tile_q cost model for one query token too");
   command->add_flag("--enable-tile-kv64", arguments->tile_kv64,
                     "MLA with SMs left over takes tile_kv 64");
+  command
+      ->add_option(
+          "--compare", arguments->compare,
+          "Two manifests, each perhaps with ,device=NAME or ,revision=NAME: which problems "
+          "of the ranges given get another kernel")
+      ->expected(2)
+      ->excludes(manifest)
+      ->excludes(jsonl)
+      ->excludes(sweep);
+  arguments->model.add_to(*command);
   arguments->flags.add_to(*command);
   command->callback(
       [arguments, context] { context.exit_code = run_select(*arguments, context.common); });

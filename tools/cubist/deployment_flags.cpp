@@ -78,16 +78,30 @@ Status read_list(std::string_view field, const std::string& text, T AttentionPro
 
 }  // namespace
 
-void DeploymentFlags::add_to(CLI::App& command) {
+void ModelFlags::add_to(CLI::App& command) {
   command
-      .add_option("--model", models_,
+      .add_option("--model", models,
                   "Preset ('cubist presets'), or a Hugging Face config.json or its folder; may be "
                   "repeated")
       ->allow_extra_args(false);
-  command.add_option("--device", device_, "Device preset");
-  command.add_option("--presets", preset_files_, "A preset file of your own (may be repeated)")
+  command.add_option("--presets", preset_files, "A preset file of your own (may be repeated)")
       ->allow_extra_args(false);
-  command.add_option("--tp", tp_, "Tensor parallel sizes that divide the model's heads, a list");
+  command.add_option("--tp", tp, "Tensor parallel sizes that divide the model's heads, a list");
+}
+
+DeploymentFlags DeploymentFlags::from(ModelFlags model, std::string device, bool strict,
+                                      std::map<std::string, std::string, std::less<>> texts) {
+  DeploymentFlags flags;
+  flags.model_ = std::move(model);
+  flags.device_ = std::move(device);
+  flags.strict_ = strict;
+  flags.texts_ = std::move(texts);
+  return flags;
+}
+
+void DeploymentFlags::add_to(CLI::App& command) {
+  model_.add_to(command);
+  command.add_option("--device", device_, "Device preset");
   command.add_flag("--strict", strict_, "Only what the packs' own rules choose, no fallback");
   for (const ProblemField& field : problem_fields()) {
     if (holds(kLeftOut, field.name)) continue;
@@ -108,7 +122,7 @@ std::string DeploymentFlags::text(std::string_view field) const {
 }
 
 Result<presets::Library> DeploymentFlags::presets() const {
-  return presets::Library::load(presets::default_preset_folder(), preset_files_);
+  return presets::Library::load(presets::default_preset_folder(), model_.preset_files);
 }
 
 Result<DeviceProfile> DeploymentFlags::device(const std::string& name) const {
@@ -137,7 +151,7 @@ Status DeploymentFlags::read_lists(workingset::ClassOptions& options) const {
   CUBIST_RETURN_IF_ERROR(read_list("dtype_o", text("dtype_o"), &P::dtype_o, options.dtype_o));
   CUBIST_RETURN_IF_ERROR(
       read_list("page_size", text("page_size"), &P::page_size, options.page_size));
-  CUBIST_ASSIGN_OR_RETURN(const auto sizes, workingset::parse_ranges("--tp", tp_));
+  CUBIST_ASSIGN_OR_RETURN(const auto sizes, workingset::parse_ranges("--tp", model_.tp));
   options.tensor_parallel.clear();
   for (const workingset::Range& range : sizes) {
     if (range.last > 1024) {
@@ -186,7 +200,7 @@ Status DeploymentFlags::read_ranges(std::int32_t longest, workingset::Query& que
 }
 
 Status DeploymentFlags::check_shape_flags() const {
-  if (models_.empty()) {
+  if (model_.models.empty()) {
     if (has("num_q_heads")) return {};
     return fail(StatusCode::kInvalidArgument,
                 "no model: give --model ('cubist presets' lists them), or a shape: --num-q-heads, "
@@ -210,8 +224,8 @@ Result<Deployment> DeploymentFlags::read() const {
   CUBIST_RETURN_IF_ERROR(read_rest(options.rest));
   CUBIST_ASSIGN_OR_RETURN(query.device, device(device_));
   std::int32_t longest = 0;
-  if (models_.empty()) {
-    if (tp_ != "1") {
+  if (model_.models.empty()) {
+    if (model_.tp != "1") {
       return fail(StatusCode::kInvalidArgument,
                   "--tp divides a model's heads; without --model give the heads of one device");
     }
@@ -219,7 +233,7 @@ Result<Deployment> DeploymentFlags::read() const {
   } else {
     CUBIST_ASSIGN_OR_RETURN(const presets::Library library, presets());
     bool all_known = true;
-    for (const std::string& name : models_) {
+    for (const std::string& name : model_.models) {
       CUBIST_ASSIGN_OR_RETURN(const presets::ModelPreset model, library.resolve_model(name));
       CUBIST_ASSIGN_OR_RETURN(auto classes, workingset::make_classes(model, options));
       std::move(classes.begin(), classes.end(), std::back_inserter(query.classes));

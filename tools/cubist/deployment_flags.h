@@ -19,12 +19,24 @@ struct Deployment {
   std::string model;  ///< preset's name; empty where the shape was given in flags
 };
 
+/// --model, --presets and --tp, where a command has the other flags already.
+struct ModelFlags {
+  std::vector<std::string> models;
+  std::vector<std::string> preset_files;
+  std::string tp = "1";
+
+  void add_to(CLI::App& command);
+};
+
 /// Flags of commands that look at a range of problems: a model (or a shape), a device, and the
 /// limits. --batch, --max-q-len and --max-kv-len hold ranges, --phase, --tp, --dtype-q, --dtype-kv,
 /// --dtype-o and --page-size lists; every other field of a problem is a flag, too.
 class DeploymentFlags {
  public:
   void add_to(CLI::App& command);
+  /// The same from flags that another command has read: fields and their texts.
+  static DeploymentFlags from(ModelFlags model, std::string device, bool strict,
+                              std::map<std::string, std::string, std::less<>> texts);
 
   /// errors  kInvalidArgument: the flag and what is wrong; kNotFound: a preset or file
   Result<Deployment> read() const;
@@ -41,10 +53,8 @@ class DeploymentFlags {
   Status read_ranges(std::int32_t longest, workingset::Query& query) const;
   Status check_shape_flags() const;
 
-  std::vector<std::string> models_;
+  ModelFlags model_;
   std::string device_;
-  std::vector<std::string> preset_files_;
-  std::string tp_ = "1";
   bool strict_ = false;
   std::map<std::string, std::string, std::less<>> texts_;  ///< by field
 };

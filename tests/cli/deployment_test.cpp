@@ -1,0 +1,126 @@
+#include <nlohmann/json.hpp>
+
+#include "support/catch.h"
+#include "support/environment.h"
+#include "support/scratch.h"
+#include "support/tool.h"
+#include "workingset/set_file.h"
+
+// presets, working-set and select --compare from outside.
+
+namespace cubist {
+namespace {
+
+using test::run_tool;
+using test::ToolRun;
+using Arguments = std::vector<std::string>;
+
+/// Shipped presets and manifests, wherever the tool was built.
+const test::Environment& shipped() {
+  static const test::Environment environment(
+      test::Environment::Values{{"CUBIST_PRESETS", CUBIST_SOURCE_DIR "/data/presets"},
+                                {"CUBIST_MANIFESTS", CUBIST_SOURCE_DIR "/manifests"}});
+  return environment;
+}
+
+ToolRun run(const Arguments& arguments) {
+  shipped();
+  return run_tool(arguments);
+}
+
+Arguments with(Arguments base, const Arguments& more) {
+  base.insert(base.end(), more.begin(), more.end());
+  return base;
+}
+
+nlohmann::json json_of(const ToolRun& run) {
+  CAPTURE(run.out, run.err);
+  auto document = nlohmann::json::parse(run.out, nullptr, false);
+  REQUIRE_FALSE(document.is_discarded());
+  return document;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+const Arguments kDeployment = {"working-set", "-m",  "flashinfer-0.6.13", "--model", "gpt-oss-120b",
+                               "--device",    "b200"};
+const Arguments kLimits = {"--batch",   "1..256", "--max-q-len", "1..8",
+                           "--dtype-q", "e4m3",   "--page-size", "32"};
+
+}  // namespace
+
+TEST_CASE("presets lists models and devices, and shows one with its sources") {
+  const ToolRun all = run({"presets"});
+  CHECK(all.exit_code == 0);
+  CHECK(contains(all.out, "gpt-oss-120b"));
+  CHECK(contains(all.out, "b200"));
+  const auto one = json_of(run({"presets", "b200", "deepseek-v3", "--json"}));
+  REQUIRE(one["devices"].size() == 1);
+  CHECK(one["devices"][0]["num_sms"] == 148);
+  REQUIRE(one["models"].size() == 1);
+  CHECK(one["models"][0]["attention"].size() == 2);
+  const ToolRun missing = run({"presets", "no-such-thing"});
+  CHECK(missing.exit_code == 2);
+  CHECK(contains(missing.err, "no model preset is called 'no-such-thing'"));
+}
+
+TEST_CASE("working-set gives the example's kernels, a file that reads back, and passes its check") {
+  const test::Scratch scratch;
+  const ToolRun done =
+      run(with(with(kDeployment, kLimits), {"-o", scratch / "set.json", "--check", "20000"}));
+  CAPTURE(done.err);
+  REQUIRE(done.exit_code == 0);
+  CHECK(contains(done.out, "15 of 13452 kernels"));
+  CHECK(contains(done.err, "none outside the set"));
+  const auto set = workingset::load_set(scratch / "set.json");
+  REQUIRE(set);
+  CHECK(set->kernels.size() == 15);
+  const auto json = json_of(run(with(with(kDeployment, kLimits), {"--json"})));
+  CHECK(json["totals"]["kernels"] == 15);
+  CHECK(json["totals"]["all_kernels"] == 13452);
+  CHECK(json["kernels"][0]["witness"]["phase"] == "decode");
+}
+
+TEST_CASE("working-set refuses what it cannot answer, and writes nothing") {
+  const test::Scratch scratch;
+  const auto refuse = [&](const Arguments& more, int exit_code, const std::string& words) {
+    const ToolRun done = run(with(with(kDeployment, more), {"-o", scratch / "set.json"}));
+    CAPTURE(words, done.err);
+    CHECK(done.exit_code == exit_code);
+    CHECK(contains(done.err, words));
+    CHECK_FALSE(std::filesystem::exists(scratch / "set.json"));
+  };
+  refuse({}, 2, "--batch is missing");
+  refuse({"--batch", "8..2"}, 2, "ends before it starts");
+  refuse({"--batch", "1..70000"}, 2, "batch is 70000");
+  refuse({"--batch", "1", "--max-kv-len", "0"}, 2, "--max-kv-len");
+  refuse({"--batch", "1", "--num-q-heads", "8"}, 2, "--num-q-heads contradicts --model");
+  refuse({"--batch", "1", "--tp", "3"}, 2, "does not divide the 64 query heads");
+  refuse({"--batch", "1", "--dtype-kv", "fp8"}, 2, "dtype_kv is 'fp8'");
+  refuse({"--batch", "1", "--page-size", "8"}, 3, "have no kernel");
+  refuse({"--batch", "1", "--page-size", "8,32", "--no-gaps"}, 3, "some problems of the range");
+  refuse({"--batch", "1", "--overrides", scratch / "none.json"}, 2, "none.json");
+}
+
+TEST_CASE("select --compare tells what an upgrade changes") {
+  const Arguments sides = {"select",  "--compare",   "flashinfer-0.6.8", "flashinfer-0.6.13",
+                           "--model", "deepseek-v3", "--device",         "b200"};
+  const ToolRun text = run(with(sides, {"--batch", "1..16"}));
+  CHECK(text.exit_code == 0);
+  CHECK(contains(text.out, "multi_ctas_kv_mode cga_smem -> gmem"));
+  const auto json = json_of(run(with(sides, {"--batch", "1..16", "--json"})));
+  CHECK(json["problems"] == 16 * 163840);
+  CHECK(json["changed"].get<std::int64_t>() > 0);
+  CHECK(json["same"].get<std::int64_t>() + json["rebuilt"].get<std::int64_t>() +
+            json["changed"].get<std::int64_t>() + json["appears"].get<std::int64_t>() +
+            json["vanishes"].get<std::int64_t>() + json["refused"].get<std::int64_t>() ==
+        json["problems"].get<std::int64_t>());
+  const ToolRun side = run({"select", "--compare", "flashinfer-0.6.8,rev=1", "flashinfer-0.6.13",
+                            "--model", "deepseek-v3", "--device", "b200", "--batch", "1"});
+  CHECK(side.exit_code == 2);
+  CHECK(contains(side.err, "neither device=NAME nor revision=NAME"));
+}
+
+}  // namespace cubist

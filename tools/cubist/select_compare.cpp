@@ -1,0 +1,180 @@
+#include "select_compare.h"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "codec/json_writer.h"
+#include "codec/problem_json.h"
+#include "document/json_text.h"
+#include "manifest/parse.h"
+#include "runtime/manifest_path.h"
+#include "workingset/compare.h"
+
+namespace cubist::tools {
+namespace {
+
+using workingset::Change;
+using workingset::ChangeKind;
+using workingset::Comparison;
+
+constexpr ChangeKind kKinds[] = {ChangeKind::kSame, ChangeKind::kRebuilt, ChangeKind::kChanged,
+                                 ChangeKind::kAppears, ChangeKind::kVanishes};
+
+/// One side as it is written on the command line.
+struct SideText {
+  std::string manifest;
+  std::string device;
+  std::optional<HeuristicRevision> revision;
+};
+
+/// What a side's table points into: not moved once the table is built.
+struct OpenedSide {
+  SideText text;
+  Manifest manifest;
+  selector::KernelTable table;
+};
+
+Result<SideText> parse_side(const std::string& text) {
+  SideText side;
+  std::size_t end = text.find(',');
+  side.manifest = text.substr(0, end);
+  while (end != std::string::npos) {
+    const std::size_t start = end + 1;
+    end = text.find(',', start);
+    const std::string item = text.substr(start, end == std::string::npos ? end : end - start);
+    if (item.rfind("device=", 0) == 0) {
+      side.device = item.substr(7);
+    } else if (item.rfind("revision=", 0) == 0) {
+      side.revision = parse_heuristic_revision(item.substr(9));
+      if (side.revision && *side.revision != HeuristicRevision::kNone) continue;
+      return fail(StatusCode::kInvalidArgument,
+                  "--compare {}: {} is no revision; known are trtllm-gen-fmha-0.6.8, "
+                  "trtllm-gen-fmha-0.6.13, cubist-decode-1",
+                  text, in_quotes(item.substr(9)));
+    } else {
+      return fail(StatusCode::kInvalidArgument,
+                  "--compare {}: {} is neither device=NAME nor revision=NAME", text,
+                  in_quotes(item));
+    }
+  }
+  return side;
+}
+
+Result<std::unique_ptr<OpenedSide>> open_side(const std::string& text) {
+  auto side = std::make_unique<OpenedSide>();
+  CUBIST_ASSIGN_OR_RETURN(side->text, parse_side(text));
+  CUBIST_ASSIGN_OR_RETURN(const std::string path, runtime::find_manifest(side->text.manifest));
+  CUBIST_ASSIGN_OR_RETURN(side->manifest, load_manifest(path));
+  std::vector<selector::PackView> views;
+  for (const Pack& pack : side->manifest.packs) {
+    const HeuristicRevision revision = side->text.revision.value_or(pack.revision);
+    const bool is_decode = revision == HeuristicRevision::kCubistDecode_1;
+    if (is_decode != (pack.family == KernelFamily::kCubistDecode) &&
+        side->text.revision.has_value()) {
+      return fail(StatusCode::kInvalidArgument,
+                  "--compare {}: revision {} is not for the kernels of pack '{}' (family {})", text,
+                  to_string(revision), pack.name, to_string(pack.family));
+    }
+    views.push_back({pack.name, pack.family, revision, pack.param_layout, pack.kernels});
+  }
+  CUBIST_ASSIGN_OR_RETURN(side->table, selector::KernelTable::build(views));
+  return side;
+}
+
+std::string name_of(const KernelRecord* record) {
+  return record == nullptr ? std::string("no kernel") : record->name;
+}
+
+std::string change_text(const Change& change) {
+  std::string out = fmt::format("  {:<9} {:>12.0f}  ", to_string(change.kind), change.num_problems);
+  const std::string before = name_of(change.before);
+  const std::string after = name_of(change.after);
+  out += before == after ? before : before + "\n                          -> " + after;
+  if (!change.differences.empty()) {
+    out += fmt::format("\n                          {}", fmt::join(change.differences, ", "));
+  }
+  const AttentionProblem& p = change.example;
+  return out + fmt::format(
+                   "\n                          for example batch {}, max_q_len {}, "
+                   "max_kv_len {}\n",
+                   p.batch, p.max_q_len, p.max_kv_len);
+}
+
+std::string as_text(const Comparison& comparison) {
+  std::string out;
+  std::string label;
+  for (const Change& change : comparison.changes) {
+    if (change.kind == ChangeKind::kSame || change.kind == ChangeKind::kRebuilt) continue;
+    if (change.label != label) {
+      label = change.label;
+      out += label + "\n";
+    }
+    out += change_text(change);
+  }
+  out += fmt::format("{:.0f} problems:", comparison.num_problems);
+  const char* separator = " ";
+  for (const ChangeKind kind : kKinds) {
+    out += fmt::format("{}{:.0f} {}", separator, comparison.count(kind), to_string(kind));
+    separator = ", ";
+  }
+  return out + fmt::format(", {:.0f} without a kernel on either side\n", comparison.num_refused);
+}
+
+void put_kernel(std::string_view key, const KernelRecord* record, JsonWriter& json) {
+  json.key(key);
+  if (record == nullptr) {
+    json.raw("null");
+    return;
+  }
+  json.begin('{').field("name", record->name).field("sha256", record->sha256.hex()).end('}');
+}
+
+void put_change(const Change& change, const DeviceProfile& device, JsonWriter& json) {
+  json.begin('{').field("kind", to_string(change.kind)).field("class", change.label);
+  json.field("problems", static_cast<std::int64_t>(change.num_problems));
+  put_kernel("before", change.before, json);
+  put_kernel("after", change.after, json);
+  json.list("differences", change.differences);
+  std::string example;
+  append_problem_json(change.example, device, example);
+  json.key("example").raw(example).end('}');
+}
+
+std::string as_json(const Comparison& comparison, const OpenedSide& before, const OpenedSide& after,
+                    const DeviceProfile& device) {
+  std::string out;
+  JsonWriter json(out);
+  json.begin('{').field("before", before.manifest.name).field("after", after.manifest.name);
+  json.field("problems", static_cast<std::int64_t>(comparison.num_problems));
+  for (const ChangeKind kind : kKinds) {
+    json.field(to_string(kind), static_cast<std::int64_t>(comparison.count(kind)));
+  }
+  json.field("refused", static_cast<std::int64_t>(comparison.num_refused));
+  json.field("boxes", comparison.boxes).key("changes").begin('[');
+  for (const Change& change : comparison.changes) put_change(change, device, json);
+  json.end(']').end('}');
+  return out + "\n";
+}
+
+}  // namespace
+
+Result<std::string> run_compare(const CompareArguments& arguments, bool json) {
+  CUBIST_ASSIGN_OR_RETURN(const auto before, open_side(arguments.before));
+  CUBIST_ASSIGN_OR_RETURN(const auto after, open_side(arguments.after));
+  const auto read_query = [&](const SideText& side) -> Result<workingset::Query> {
+    const std::string& device = side.device.empty() ? arguments.device : side.device;
+    const DeploymentFlags flags =
+        DeploymentFlags::from(arguments.model, device, arguments.strict, arguments.texts);
+    CUBIST_ASSIGN_OR_RETURN(Deployment deployment, flags.read());
+    return std::move(deployment.query);
+  };
+  workingset::Side first{&before->table, {}};
+  workingset::Side second{&after->table, {}};
+  CUBIST_ASSIGN_OR_RETURN(first.query, read_query(before->text));
+  CUBIST_ASSIGN_OR_RETURN(second.query, read_query(after->text));
+  CUBIST_ASSIGN_OR_RETURN(const Comparison comparison, workingset::compare(first, second));
+  return json ? as_json(comparison, *before, *after, first.query.device) : as_text(comparison);
+}
+
+}  // namespace cubist::tools
