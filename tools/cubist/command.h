@@ -30,6 +30,8 @@ void add_list_command(CommandContext context);
 void add_manifest_command(CommandContext context);
 void add_fetch_command(CommandContext context);
 void add_verify_command(CommandContext context);
+void add_status_command(CommandContext context);
+void add_gc_command(CommandContext context);
 void add_select_command(CommandContext context);
 void add_map_command(CommandContext context);
 void add_working_set_command(CommandContext context);

@@ -25,6 +25,8 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "cubist " CUBIST_VERSION_STRING);
   app.footer(kFooter);
+  // As shells and scripts expect: of a flag given twice the last one counts. Lists keep all.
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 
   CommonOptions common;
   ExitCode exit_code = ExitCode::kOk;
@@ -46,6 +48,12 @@ int run(int argc, char** argv) {
 #endif
 #ifdef CUBIST_HAVE_VERIFY
   add_verify_command(context);
+#endif
+#ifdef CUBIST_HAVE_STATUS
+  add_status_command(context);
+#endif
+#ifdef CUBIST_HAVE_GC
+  add_gc_command(context);
 #endif
 #ifdef CUBIST_HAVE_SELECT
   add_select_command(context);
