@@ -1,30 +1,13 @@
 // A launch of a kernel that is loaded already: no allocation. The driver here is a table of
 // functions that do nothing, so that every allocation counted is ours.
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
+#include "allocation_counter.h"
 #include "decode_call.h"
 #include "launcher/decode_args.h"
 #include "launcher/launch.h"
 #include "launcher/launcher.h"
 #include "support/catch.h"
 #include "support/fake_cubin.h"
-
-namespace {
-
-std::atomic<std::uint64_t> g_allocations{0};
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  g_allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 using namespace cubist;
 using namespace cubist::cuda;
@@ -99,13 +82,13 @@ TEST_CASE("a warm launch allocates nothing, from arguments to cuLaunchKernelEx")
                                    stream);
   };
 
-  const std::uint64_t before_cold = g_allocations;
+  const std::uint64_t before_cold = test::allocation_count();
   REQUIRE(launch().has_value());
-  CHECK(g_allocations > before_cold);  // the counter counts
-  const std::uint64_t before = g_allocations;
+  CHECK(test::allocation_count() > before_cold);  // the counter counts
+  const std::uint64_t before = test::allocation_count();
   bool fine = true;
   for (int i = 0; i < 1000; ++i) fine = launch().has_value() && fine;
-  const std::uint64_t after = g_allocations;
+  const std::uint64_t after = test::allocation_count();
   CHECK(after == before);
   CHECK(fine);
   CHECK(g_launches == 1001);
