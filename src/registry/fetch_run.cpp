@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "registry/counters.h"
 
 namespace cubist {
 namespace {
@@ -333,6 +334,18 @@ void FetchRun::report_progress(bool at_the_end) {
   options_.progress(progress_);
 }
 
+void FetchRun::count_run() const {
+  RegistryCounters counters;
+  for (const Job& job : jobs_) {
+    counters.files_fetched += job.file.state == FetchedFile::State::kFetched ? 1 : 0;
+    counters.files_in_memory += job.file.state == FetchedFile::State::kInMemory ? 1 : 0;
+  }
+  counters.files_failed = progress_.files_failed;
+  counters.bytes_fetched = fetched_bytes_;
+  counters.fetch_microseconds = static_cast<std::uint64_t>(seconds_since(begun_) * 1e6);
+  add_to_counters(counters);
+}
+
 FetchReport FetchRun::make_report() {
   FetchReport report;
   report.files.reserve(job_of_item_.size());
@@ -353,6 +366,7 @@ Result<FetchReport> FetchRun::run() {
     if (active_ == 0 && waiting_.empty() && next_job_ == jobs_.size()) break;
     if (responses_.empty()) http_.step(waiting_.empty() ? kStepWait : kLookEvery);
   }
+  count_run();
   if (interrupted()) {
     return fail(StatusCode::kInterrupted,
                 "interrupted after {} of {} files; run the same command again to go on",

@@ -71,6 +71,7 @@ class FetchRun {
   bool busy() const;
   bool interrupted() const { return options_.cancel != nullptr && options_.cancel->load(); }
   void report_progress(bool at_the_end);
+  void count_run() const;
   FetchReport make_report();
 
   const Store& store_;

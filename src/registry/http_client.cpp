@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "registry/counters.h"
 #include "registry/http_transfer.h"
 
 namespace cubist {
@@ -77,6 +78,7 @@ std::size_t on_body(char* data, std::size_t size, std::size_t count, void* user)
   const std::size_t bytes = size * count;
   exchange.received += bytes;
   exchange.counters->received_bytes += bytes;
+  add_to_counters({.http_received_bytes = bytes});
   const auto* first = reinterpret_cast<const std::uint8_t*>(data);
   return exchange.transfer.take_body({first, bytes}) ? bytes : 0;
 }
@@ -274,6 +276,7 @@ void HttpClient::State::attach(Exchange& exchange) {
   set_options(exchange);
   curl_multi_add_handle(multi, exchange.easy);
   ++counters.requests;
+  add_to_counters({.http_requests = 1});
 }
 
 void HttpClient::State::detach(Exchange& exchange) {
@@ -306,7 +309,10 @@ void HttpClient::State::finish(std::list<Exchange>::iterator exchange,
     exchange->done(exchange->transfer.take_result());
     return;
   }
-  if (next.step == HttpTransfer::Step::kRetry) ++counters.retries;
+  if (next.step == HttpTransfer::Step::kRetry) {
+    ++counters.retries;
+    add_to_counters({.http_retries = 1});
+  }
   exchange->not_before = Clock::now() + next.delay;
   // In front: what was begun is ended before something new begins.
   waiting.splice(waiting.begin(), active, exchange);

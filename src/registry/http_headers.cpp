@@ -111,7 +111,9 @@ void ResponseHeaders::add_line(std::string_view line, std::time_t now) {
   if (colon == std::string_view::npos) return;
   const std::string name = lower(trim(line.substr(0, colon)));
   const std::string_view value = trim(line.substr(colon + 1));
-  if (value.size() > kMaxValueBytes) return;
+  // A control character would end up in a header of ours.
+  const auto control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+  if (value.size() > kMaxValueBytes || std::any_of(value.begin(), value.end(), control)) return;
   if (name == "content-length") {
     set_once(content_length, number(value), contradictory);
   } else if (name == "content-range") {

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "registry/http_range_access.h"
 #include "registry/pip_index.h"
+#include "registry/pip_requirement.h"
 #include "registry/source_kinds.h"
 
 namespace cubist {
@@ -29,6 +30,7 @@ Result<Source> parse_source(std::string_view text) {
   if (text.starts_with(kPipScheme)) {
     source.kind = Source::Kind::kPip;
     source.location.erase(0, kPipScheme.size());
+    CUBIST_RETURN_IF_ERROR(parse_pip_requirement(source.location));
     return source;
   }
   if (looks_like_url(text)) {

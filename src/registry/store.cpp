@@ -1,6 +1,7 @@
 #include "registry/store.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <set>
 
 #include "base/log.h"
+#include "registry/counters.h"
 #include "registry/entry_file.h"
 
 namespace cubist {
@@ -39,10 +41,16 @@ Error wrong_size(const EntryFile& entry, const std::string& path, const Sha256Di
                                                    entry.size_bytes, size_bytes));
 }
 
+/// A shared lock is what tells collect_garbage() that an entry is being used. It is dropped with
+/// the descriptor, and where it cannot be had (NFS without a lock service, a collector at work) the
+/// open descriptor alone keeps the bytes.
+void mark_in_use(const EntryFile& entry) { ::flock(entry.fd.get(), LOCK_SH | LOCK_NB); }
+
 Result<std::optional<VerifiedCubin>> open_in_layer(const std::string& path,
                                                    const KernelRecord& record) {
   CUBIST_ASSIGN_OR_RETURN(const std::optional<EntryFile> entry, open_entry(path));
   if (!entry) return std::optional<VerifiedCubin>();
+  mark_in_use(*entry);
   if (entry->size_bytes != record.size_bytes) {
     return tl::unexpected<Error>(wrong_size(*entry, path, record.sha256, record.size_bytes));
   }
@@ -97,14 +105,19 @@ Result<std::optional<VerifiedCubin>> Store::open_verified(const KernelRecord& re
     const std::string path = entry_path(layer, record.sha256);
     auto found = open_in_layer(path, record);
     if (!found) {
+      add_to_counters({.store_broken = found.error().code() == StatusCode::kIntegrity ? 1U : 0U});
       if (!trouble) trouble = std::move(found.error());
       continue;
     }
     if (!*found) continue;
+    add_to_counters({.store_hits = 1});
     if (trouble) log(LogLevel::kWarning, "{}; used '{}' instead", trouble->message(), path);
     return found;
   }
-  if (!trouble) return std::optional<VerifiedCubin>();
+  if (!trouble) {
+    add_to_counters({.store_misses = 1});
+    return std::optional<VerifiedCubin>();
+  }
   if (trouble->code() == StatusCode::kIntegrity) trouble = broken_entry(std::move(*trouble));
   return tl::unexpected<Error>(std::move(*trouble));
 }
@@ -120,6 +133,14 @@ Result<std::optional<std::string>> Store::find(const KernelRecord& record) const
     }
   }
   return std::optional<std::string>();
+}
+
+Result<std::optional<UniqueFd>> Store::hold(const Sha256Digest& digest) const {
+  CUBIST_ASSIGN_OR_RETURN(std::optional<EntryFile> entry,
+                          open_entry(entry_path(options_.root, digest)));
+  if (!entry) return std::optional<UniqueFd>();
+  mark_in_use(*entry);
+  return std::optional<UniqueFd>(std::move(entry->fd));
 }
 
 Status Store::prepare_folders() const {

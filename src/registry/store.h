@@ -54,6 +54,10 @@ class Store {
   Result<Staged> stage(const VerifiedCubin& cubin) const;
   Status publish(std::span<Staged> group) const;
 
+  /// Keeps an entry of the writable layer from being removed by collect_garbage() while the
+  /// descriptor is open; nullopt if that layer does not have it. Writes nothing. errors  kIo
+  Result<std::optional<UniqueFd>> hold(const Sha256Digest& digest) const;
+
   /// Removes what dead writers left in tmp/; returns how many files.
   std::size_t sweep() const;
 

@@ -8,7 +8,8 @@
 #include "support/synthetic_cubin.h"
 #include "support/zip_writer.h"
 
-// Writes FOLDER/elf and FOLDER/zip: small good files of every kind, for the fuzzers to start from.
+// Writes FOLDER/elf, FOLDER/zip, FOLDER/http and FOLDER/index: small good files of every kind, for
+// the fuzzers to start from.
 
 namespace cubist::test {
 namespace {
@@ -66,6 +67,38 @@ Files zips() {
   };
 }
 
+std::vector<std::uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
+
+Files conversations() {
+  return {
+      {"whole", bytes_of("whole\nHTTP/1.1 200 OK\nContent-Length: 90\nETag: \"a\"\n=90\n.\n")},
+      {"resume", bytes_of("whole\nHTTP/2 200\nContent-Length: 90\nETag: \"a\"\n=40\n!\n"
+                          "HTTP/2 206\nContent-Range: bytes 40-89/90\nETag: \"a\"\n=50\n.\n")},
+      {"range", bytes_of("range\nHTTP/1.1 206 Partial\nContent-Range: bytes 50-149/900\n"
+                         "Content-Length: 100\n=100\n.\n")},
+      {"last", bytes_of("last\nHTTP/1.1 206 P\ncontent-range: bytes 800-899/900\n=60\n!\n"
+                        "HTTP/1.1 206 P\ncontent-range: bytes 860-899/900\n=40\n.\n")},
+      {"changed",
+       bytes_of("if-range\nHTTP/1.1 200 OK\nContent-Length: 900\nETag: \"v2\"\n=9\n.\n")},
+      {"redirects", bytes_of("whole\nHTTP/1.1 302 F\nLocation: //other.example/x\n.\n"
+                             "HTTP/1.1 307 F\nLocation: ../y?z\n.\nHTTP/1.1 200 OK\n=5\n.\n")},
+      {"busy", bytes_of("whole\nHTTP/1.1 503 Busy\nRetry-After: 7\n.\nHTTP/1.1 429 Slow\n"
+                        "Retry-After: Tue, 14 Nov 2023 22:13:30 GMT\n.\nHTTP/1.1 416 R\n.\n")},
+      {"refused", bytes_of("range\nHTTP/1.1 200 OK\nContent-Type: text/html\n=80\n.\n")},
+  };
+}
+
+Files index_pages() {
+  return {
+      {"json", bytes_of(R"({"files":[{"filename":"pack-1.0-py3-none-any.whl","url":"../f.whl",)"
+                        R"("size":9,"hashes":{"sha256":")" +
+                        std::string(64, 'a') + R"("}}]})")},
+      {"html", bytes_of("<html><a href=\"https://f.example/pack-1.0%2Bcu-py3-none-any.whl?a&amp;b"
+                        "#sha256=" +
+                        std::string(64, 'a') + "\">x</a><A HREF='y'>y</A></html>")},
+  };
+}
+
 bool write_all(const std::string& folder, const Files& files) {
   std::filesystem::create_directories(folder);
   for (const auto& [name, bytes] : files) {
@@ -88,6 +121,8 @@ int main(int argc, char** argv) {
   }
   const std::string folder = argv[1];
   const bool done = cubist::test::write_all(folder + "/elf", cubist::test::cubins()) &&
-                    cubist::test::write_all(folder + "/zip", cubist::test::zips());
+                    cubist::test::write_all(folder + "/zip", cubist::test::zips()) &&
+                    cubist::test::write_all(folder + "/http", cubist::test::conversations()) &&
+                    cubist::test::write_all(folder + "/index", cubist::test::index_pages());
   return done ? 0 : 1;
 }

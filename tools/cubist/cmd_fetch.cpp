@@ -9,9 +9,11 @@
 #include <CLI/Formatter.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "command.h"
 #include "fetch_support.h"
 #include "interrupt.h"
+#include "registry/counters.h"
 #include "registry/fetch.h"
 
 namespace cubist::tools {
@@ -28,6 +30,7 @@ struct FetchArguments {
   bool all = false;
   std::string arch;
   bool rehash = false;
+  std::string metrics;
   SourceArguments source;
 };
 
@@ -199,6 +202,11 @@ ExitCode run_fetch(const FetchArguments& arguments, const CommonOptions& common)
   } else {
     print_report(*report, *items);
   }
+  if (!arguments.metrics.empty()) {
+    const Status written =
+        write_file_atomically(arguments.metrics, to_prometheus(registry_counters()));
+    if (!written) return report_error(common, written.error());
+  }
   const Status status = report->status();
   if (status) return ExitCode::kOk;
   CommonOptions text_only = common;
@@ -223,6 +231,9 @@ void add_fetch_command(CommandContext context) {
   command->add_option("--store", arguments->store, "Folder of the store");
   command->add_flag("--rehash", arguments->rehash,
                     "With --all: hash what is present instead of looking at its size");
+  command->add_option(
+      "--metrics", arguments->metrics,
+      "Also write counters to this file, as a Prometheus text collector reads them");
   add_source_options(*command, arguments->source);
   add_common_options(*command, context.common);
   command->callback(

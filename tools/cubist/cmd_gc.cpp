@@ -1,0 +1,158 @@
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "command.h"
+#include "fetch_support.h"
+#include "interrupt.h"
+#include "registry/store_gc.h"
+#include "runtime/manifest_path.h"
+
+namespace cubist::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct GcArguments {
+  std::string max_size;
+  std::vector<std::string> pins;
+  std::string store;
+  bool dry_run = false;
+};
+
+constexpr const char* kHelp =
+    R"(Makes the store smaller: removes the entries that were fetched longest ago until the
+rest fits into --max-size, and what killed writers left behind.
+
+Never removed: entries that a running program holds, and those pinned with --pin FILE:
+every SHA-256 in that file (a manifest, a working set, a list of digests). Read-only
+layers are never touched.
+
+Examples:
+  cubist gc --max-size 2GiB
+  cubist gc --max-size 500MB --pin working-set.json --dry-run)";
+
+/// "500MB", "2GiB", "0"
+Result<std::uint64_t> parse_size(const std::string& text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  constexpr std::pair<const char*, std::uint64_t> kUnits[] = {{"", 1},
+                                                              {"B", 1},
+                                                              {"kB", 1000},
+                                                              {"KiB", 1ULL << 10},
+                                                              {"MB", 1000000},
+                                                              {"MiB", 1ULL << 20},
+                                                              {"GB", 1000000000},
+                                                              {"GiB", 1ULL << 30}};
+  for (const auto& [name, factor] : kUnits) {
+    if (error != std::errc() || unit != name || number > UINT64_MAX / factor) continue;
+    return number * factor;
+  }
+  return fail(StatusCode::kInvalidArgument,
+              "--max-size {}: expected a whole number and B, kB, KiB, MB, MiB, GB or GiB", text);
+}
+
+bool is_digit(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/// Every run of exactly 64 hexadecimal digits.
+void add_digests(const std::string& text, std::unordered_set<Sha256Digest>& digests) {
+  constexpr std::size_t kDigits = 64;
+  for (std::size_t begin = 0; begin < text.size();) {
+    if (!is_digit(text[begin])) {
+      ++begin;
+      continue;
+    }
+    std::size_t end = begin;
+    while (end < text.size() && is_digit(text[end])) ++end;
+    if (end - begin == kDigits) {
+      if (const auto digest = Sha256Digest::parse(text.substr(begin, kDigits))) {
+        digests.insert(*digest);
+      }
+    }
+    begin = end;
+  }
+}
+
+Status add_pin(const std::string& name, std::unordered_set<Sha256Digest>& digests) {
+  constexpr std::uint64_t kMaxPinFileBytes = 512ULL << 20;
+  auto path = runtime::find_manifest(name);
+  auto text = read_text_file(path ? *path : name, kMaxPinFileBytes);
+  if (!text) return forward_error(text, "--pin " + name);
+  const std::size_t before = digests.size();
+  add_digests(*text, digests);
+  if (digests.size() != before) return {};
+  return fail(StatusCode::kInvalidArgument, "--pin {}: there is no SHA-256 in this file", name);
+}
+
+Result<GcReport> collect(const GcArguments& arguments, const Store& store,
+                         const InterruptGuard& interrupt) {
+  GcOptions options;
+  CUBIST_ASSIGN_OR_RETURN(options.max_bytes, parse_size(arguments.max_size));
+  for (const std::string& pin : arguments.pins) {
+    CUBIST_RETURN_IF_ERROR(add_pin(pin, options.pinned));
+  }
+  options.dry_run = arguments.dry_run;
+  options.cancel = interrupt.flag();
+  return collect_garbage(store, options);
+}
+
+ExitCode run_gc(const GcArguments& arguments, const CommonOptions& common) {
+  const auto store = Store::open(arguments.store);
+  if (!store) return report_error(common, store.error());
+  const InterruptGuard interrupt;
+  const auto report = collect(arguments, *store, interrupt);
+  if (!report) return report_error(common, report.error());
+  if (common.json) {
+    const Json document = {{"store", store->root()},
+                           {"dry_run", arguments.dry_run},
+                           {"entries_before", report->entries_before},
+                           {"bytes_before", report->bytes_before},
+                           {"bytes_after", report->bytes_after},
+                           {"kept_in_use", report->kept_in_use},
+                           {"kept_pinned", report->kept_pinned},
+                           {"unfinished_removed", report->unfinished_removed},
+                           {"removed", report->removed}};
+    std::puts(document.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    return ExitCode::kOk;
+  }
+  std::printf("%s: %zu of %zu entries %s, %s -> %s bytes", store->root().c_str(),
+              report->removed.size(), report->entries_before,
+              arguments.dry_run ? "would go" : "removed", with_commas(report->bytes_before).c_str(),
+              with_commas(report->bytes_after).c_str());
+  if (report->kept_in_use != 0) std::printf("; %zu in use", report->kept_in_use);
+  if (report->kept_pinned != 0) std::printf("; %zu pinned", report->kept_pinned);
+  std::printf("\n");
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+void add_gc_command(CommandContext context) {
+  CLI::App* command = context.app.add_subcommand("gc", kHelp);
+  const auto arguments = std::make_shared<GcArguments>();
+  command->add_option("--max-size", arguments->max_size, "What the entries may have: 500MB, 2GiB")
+      ->required();
+  command
+      ->add_option("--pin", arguments->pins,
+                   "Keep every SHA-256 in this file or shipped manifest; may be repeated")
+      ->allow_extra_args(false);
+  command->add_flag("--dry-run", arguments->dry_run, "Remove nothing, say what would go");
+  command->add_option("--store", arguments->store, "Folder of the store");
+  add_common_options(*command, context.common);
+  command->callback(
+      [context, arguments] { context.exit_code = run_gc(*arguments, context.common); });
+}
+
+}  // namespace cubist::tools
