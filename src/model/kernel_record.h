@@ -16,8 +16,8 @@ namespace cubist {
 /// family cubist_decode reads a few fields in its own way: page_size 0 with dynamic_page means any
 /// power of two given in the parameters; tile_q is the most (token, head) rows one CTA holds.
 ///
-/// family cubist_aux chooses by name and says little here: of a reduction dtype_o is O's type,
-/// dtype_k and dtype_v that of the partial results, head_dim and tile_q the largest served.
+/// family cubist_aux is found by name: threads, and of a reduction dtype_o (O) and dtype_k =
+/// dtype_v (partial results) are all that is said.
 struct KernelTraits {
   Dtype dtype_q = Dtype::kUnknown;
   Dtype dtype_k = Dtype::kUnknown;
