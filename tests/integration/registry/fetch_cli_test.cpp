@@ -316,3 +316,52 @@ TEST_CASE_METHOD(Cli, "a package index of pip's own configuration serves a wheel
   CHECK(none.exit_code == 5);
   CHECK_THAT(none.err, Contains("lists no wheel of pack 2.0; it has 1.0"));
 }
+
+TEST_CASE_METHOD(Cli,
+                 "status says what is there and, offline, what is missing, without a request") {
+  const MischiefServer server(release.tree());
+  set_source({Source::Kind::kHttp, server.url("ok"), MadeRelease::kPrefix});
+  const auto status = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"status", "--store", store(), "-m", manifest});
+    return run_tool(more);
+  };
+  CHECK(status({}).exit_code == 0);
+  CHECK_FALSE(fs::exists(store()));
+  REQUIRE(fetch({"--kernel", "kernel_00001"}).exit_code == 0);
+  const std::size_t requests = server.count_requests();
+  const ToolRun part = status({"--offline"});
+  CHECK(part.exit_code == 7);
+  CHECK_THAT(part.out, Contains("1 served by " + store()) && Contains("missing: kernel_00000"));
+  REQUIRE(fetch({"--all"}).exit_code == 0);
+  CHECK(status({"--offline"}).exit_code == 0);
+  CHECK_THAT(status({"--json"}).out, Contains("\"complete\": true"));
+  CHECK(server.count_requests() == requests + 2);
+}
+
+TEST_CASE_METHOD(Cli, "gc shrinks the store to the cap and keeps what a file pins") {
+  set_source({Source::Kind::kFolder, release.tree(), MadeRelease::kPrefix});
+  REQUIRE(fetch({"--all"}).exit_code == 0);
+  const auto gc = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"gc", "--store", store()});
+    return run_tool(more);
+  };
+  std::ofstream(release.scratch() / "pins") << release.kernels()[1].sha256.hex() << "  kernel\n";
+  std::ofstream(release.scratch() / "none") << "no digest in here\n";
+  CHECK(gc({"--max-size", "much"}).exit_code == 2);
+  CHECK(gc({"--max-size", "1", "--pin", release.scratch() / "none"}).exit_code == 2);
+  CHECK(gc({"--max-size", "1", "--pin", release.scratch() / "absent"}).exit_code == 2);
+  CHECK_THAT(gc({"--max-size", "60kB", "--dry-run"}).out, Contains("2 of 3 entries would go"));
+  CHECK(release.count_store_files() == 3);
+  CHECK(gc({"--max-size", "0", "--pin", release.scratch() / "pins"}).exit_code == 0);
+  CHECK(release.count_store_files() == 1);
+  CHECK(release.in_store(1));
+}
+
+TEST_CASE_METHOD(Cli, "fetch writes counters for a scraper") {
+  const MischiefServer server(release.tree());
+  set_source({Source::Kind::kHttp, server.url("ok"), MadeRelease::kPrefix});
+  REQUIRE(fetch({"--all", "--metrics", release.scratch() / "cubist.prom"}).exit_code == 0);
+  CHECK_THAT(
+      cubist::test::file_text(release.scratch() / "cubist.prom"),
+      Contains("cubist_files_fetched_total 3\n") && Contains("cubist_http_requests_total 3\n"));
+}
