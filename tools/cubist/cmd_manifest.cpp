@@ -28,7 +28,7 @@ Examples:
   cubist manifest validate M.json flashinfer-0.6.13
   cubist manifest diff flashinfer-0.6.8 flashinfer-0.6.13
   cubist manifest subset flashinfer-0.6.13 --arch sm_100 --dtype-q bf16 -o small.json
-  cubist manifest merge A.json B.json --name mine -o both.json)";
+  cubist manifest merge A.json B.json --manifest-name mine -o both.json)";
 
 void print_json(const Json& document) {
   std::puts(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());

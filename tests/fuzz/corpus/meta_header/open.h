@@ -1,0 +1,2 @@
+struct A { int x; };
+A t[] = {{1},

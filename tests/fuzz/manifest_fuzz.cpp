@@ -1,0 +1,23 @@
+#include <string_view>
+
+#include "check.h"
+#include "manifest/parse.h"
+#include "manifest/validate.h"
+#include "manifest/write.h"
+
+/// Any text gives an error with the right code, or a manifest that keeps its rules and survives
+/// being written and read again.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto manifest = cubist::parse_manifest(text, "fuzz.json");
+  if (!manifest) {
+    FUZZ_CHECK(manifest.error().code() == cubist::StatusCode::kManifestInvalid);
+    FUZZ_CHECK(manifest.error().message().starts_with("fuzz.json: "));
+    FUZZ_CHECK(manifest.error().message().size() < 4096);
+    return 0;
+  }
+  FUZZ_CHECK(cubist::validate_manifest(*manifest).has_value());
+  const auto again = cubist::parse_manifest(cubist::write_manifest(*manifest), "again.json");
+  FUZZ_CHECK(again.has_value() && *again == *manifest);
+  return 0;
+}
