@@ -99,6 +99,32 @@ Files index_pages() {
   };
 }
 
+Files problem_lines() {
+  return {
+      {"bare",
+       bytes_of(R"({"phase":"decode","sm":100,"num_sms":148,"dtype_q":"e4m3","dtype_kv":"e2m1",)"
+                R"("dtype_o":"bf16","num_q_heads":64,"num_kv_heads":8,"head_dim_qk":128,)"
+                R"("batch":4,"max_q_len":2,"max_kv_len":4096,"bmm1_scale":"ptr",)"
+                R"("sage_blocks":[1,4,0,1],"window_left":127,"skip_softmax":0.5})")},
+      {"nested",
+       bytes_of(R"({"in":{"id":"x\u00e9","num_q_heads":8,"kv_layout":"NHD"},"ok":true})")},
+      {"broken", bytes_of(R"({"batch":1e999,"batch":)")},
+  };
+}
+
+/// Any bytes are a problem for the selector's target: a few patterns to start from.
+Files selector_bytes() {
+  Files files;
+  for (const std::size_t step : {1U, 37U, 91U, 128U, 255U}) {
+    std::vector<std::uint8_t> bytes(600);
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      bytes[i] = static_cast<std::uint8_t>(i * step + i / 7);
+    }
+    files.push_back({"step" + std::to_string(step), std::move(bytes)});
+  }
+  return files;
+}
+
 bool write_all(const std::string& folder, const Files& files) {
   std::filesystem::create_directories(folder);
   for (const auto& [name, bytes] : files) {
@@ -120,9 +146,12 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::string folder = argv[1];
-  const bool done = cubist::test::write_all(folder + "/elf", cubist::test::cubins()) &&
-                    cubist::test::write_all(folder + "/zip", cubist::test::zips()) &&
-                    cubist::test::write_all(folder + "/http", cubist::test::conversations()) &&
-                    cubist::test::write_all(folder + "/index", cubist::test::index_pages());
+  const bool done =
+      cubist::test::write_all(folder + "/elf", cubist::test::cubins()) &&
+      cubist::test::write_all(folder + "/zip", cubist::test::zips()) &&
+      cubist::test::write_all(folder + "/http", cubist::test::conversations()) &&
+      cubist::test::write_all(folder + "/index", cubist::test::index_pages()) &&
+      cubist::test::write_all(folder + "/problem_jsonl", cubist::test::problem_lines()) &&
+      cubist::test::write_all(folder + "/selector", cubist::test::selector_bytes());
   return done ? 0 : 1;
 }
