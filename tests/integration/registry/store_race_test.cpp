@@ -42,22 +42,27 @@ std::size_t count_files(const std::string& folder) {
   return count;
 }
 
-/// Looks at one entry until told to stop: 0 if it was only ever absent or whole, and of one inode.
+/// Looks at one entry while it is written and 2,000 times after it appeared: 0 if it was only ever
+/// absent or whole, and of one inode. Gives up after a minute without an entry.
 int watch(const Store& store, const cubist::KernelRecord& record) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   ino_t seen = 0;
-  for (int i = 0; i < 20'000; ++i) {
+  for (int looks_at_entry = 0; looks_at_entry < 2'000;) {
     const auto opened = store.open_verified(record);
     if (!opened) return 1;
-    if (!*opened) continue;
+    if (!*opened) {
+      if (std::chrono::steady_clock::now() > deadline) return 4;
+      continue;
+    }
+    ++looks_at_entry;
     struct stat info {};
     const std::string path = cubist::entry_path(store.root(), record.sha256);
     if (::stat(path.c_str(), &info) != 0) return 2;
     if (seen != 0 && seen != info.st_ino) return 3;
     seen = info.st_ino;
-    if (i % 100 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    if (i > 2'000) return 0;
+    if (looks_at_entry % 100 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  return seen == 0 ? 4 : 0;
+  return 0;
 }
 
 }  // namespace
