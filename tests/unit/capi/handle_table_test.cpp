@@ -30,7 +30,7 @@ Handle* add(Table& table, int value) { return table.add(std::make_unique<Object>
 }  // namespace
 
 TEST_CASE("a handle leads to its object until it is removed") {
-  auto table = std::make_unique<Table>("thing");
+  static Table* const table = new Table("thing");  // tables live as long as the process
   Handle* handle = add(*table, 5);
   CHECK((*table->find(handle))->value == 5);
   CHECK((*table->remove(handle))->value == 5);
@@ -43,7 +43,7 @@ TEST_CASE("a handle leads to its object until it is removed") {
 }
 
 TEST_CASE("a slot that is used again has another handle") {
-  auto table = std::make_unique<Table>("thing");
+  static Table* const table = new Table("thing");  // tables live as long as the process
   Handle* first = add(*table, 1);
   CHECK(table->remove(first).has_value());
   Handle* second = add(*table, 2);
@@ -54,7 +54,7 @@ TEST_CASE("a slot that is used again has another handle") {
 }
 
 TEST_CASE("NULL, foreign and made-up handles are refused without looking behind them") {
-  auto table = std::make_unique<Table>("thing");
+  static Table* const table = new Table("thing");  // tables live as long as the process
   Handle* handle = add(*table, 1);
   CHECK_THAT(table->find(nullptr).error().message(), Contains("the thing is NULL"));
   const auto number = reinterpret_cast<std::uint64_t>(handle);
@@ -69,7 +69,7 @@ TEST_CASE("NULL, foreign and made-up handles are refused without looking behind 
 }
 
 TEST_CASE("more handles than one chunk holds are all different") {
-  auto table = std::make_unique<Table>("thing");
+  static Table* const table = new Table("thing");  // tables live as long as the process
   std::vector<Handle*> handles;
   for (int i = 0; i < 1000; ++i) handles.push_back(add(*table, i));
   CHECK(std::set<Handle*>(handles.begin(), handles.end()).size() == 1000);
@@ -80,7 +80,7 @@ TEST_CASE("more handles than one chunk holds are all different") {
 }
 
 TEST_CASE("threads make, find and remove at once") {
-  auto table = std::make_unique<Table>("thing");
+  static Table* const table = new Table("thing");  // tables live as long as the process
   std::vector<std::thread> threads;
   std::atomic<int> wrong{0};
   for (int t = 0; t < 4; ++t) {
