@@ -19,8 +19,7 @@ struct ProblemLine {
 /// left out keep the defaults; sm, num_sms and gpcs replace those of `device`.
 ///
 /// errors  kInvalidArgument: no JSON, an unknown or repeated field, a wrong type; with the offset
-/// and
-///         the field's name. Values out of range are the selector's to refuse.
+///         and the field's name. Values out of range are the selector's to refuse.
 Status read_problem(std::string_view text, const DeviceProfile& device, ProblemLine& out);
 
 /// Appends the problem as such an object: the fields that selection always looks at, and those that

@@ -51,8 +51,7 @@ struct Explanation {
 
 /// Explains one selection. Allocates freely; otherwise as pure as `select`.
 /// errors  what is wrong with the problem itself, as `select`; a problem that no kernel serves is
-/// an
-///         explanation, not an error
+///         an explanation, not an error
 Result<Explanation> explain(const KernelTable& table, const AttentionProblem& problem,
                             const DeviceProfile& device, const SelectOptions& options = {});
 

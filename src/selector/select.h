@@ -27,9 +27,8 @@ struct SelectOptions {
 /// problem  lengths in tokens, strides in elements; -1 in a derived field means: work it out
 /// device   sm, num_sms and the shared-memory limit; max_active_clusters where known
 /// returns  plans, best first, never empty. A plan with min_active_clusters above 0 may be launched
-/// only
-///          if that many clusters fit at once; when no occupancy answer is at hand the next plans
-///          say what to take instead
+///          only if that many clusters fit at once; when no occupancy answer is at hand the next
+///          plans say what to take instead
 /// errors   kInvalidArgument, kUnsupported: a field that is out of range or contradicts another;
 ///          kUnsupported: no kernel serves (or, strict, the rules find none): the message says what
 ///          was asked for

@@ -12,10 +12,9 @@ class App;
 
 namespace cubist::tools {
 
-/// The problem's fields as command-line flags: num_q_heads is --num-q-heads, and so on for every
-/// field;
-/// --s-qo, --head-dim, --mla and --kv-len are shorter names of max_q_len, head_dim_qk, is_mla and
-/// max_kv_len. Values stay text until they are used, because a sweep reads them as ranges.
+/// The problem's fields as command-line flags: num_q_heads is --num-q-heads, and so on for all
+/// fields; --s-qo, --head-dim, --mla and --kv-len are shorter names of max_q_len, head_dim_qk,
+/// is_mla and max_kv_len. Values stay text until they are used: a sweep reads them as ranges.
 class ProblemFlags {
  public:
   struct Given {
