@@ -84,9 +84,19 @@ Status check_gpu_served(const runtime::Runtime& runtime, const DeviceProfile& de
               device.name, device.sm, architectures(runtime));
 }
 
-Result<DeviceProfile> present_gpu(runtime::Runtime& runtime, int gpu) {
-  CUBIST_ASSIGN_OR_RETURN(launcher::Launcher * launcher, runtime.launcher());
-  return driver::query_device(launcher->driver(), gpu);
+/// A GPU of this machine. Its driver and context outlive the runtime, so that what the runtime
+/// loaded there is unloaded before the context goes.
+struct PresentGpu {
+  std::shared_ptr<driver::Driver> driver;
+  DeviceProfile device;
+  std::unique_ptr<GpuSession> session;  ///< null until something is launched
+};
+
+Result<PresentGpu> find_gpu(int gpu) {
+  PresentGpu found;
+  CUBIST_ASSIGN_OR_RETURN(found.driver, driver::Driver::open());
+  CUBIST_ASSIGN_OR_RETURN(found.device, driver::query_device(*found.driver, gpu));
+  return found;
 }
 
 /// The problem of the flags on the GPU that is there; --sm and --num-sms override what it says.
@@ -156,20 +166,20 @@ Status judge(const LaunchRun& run) {
   return {};
 }
 
-Result<ProblemAndDevice> dry_run_problem(const LaunchArguments& arguments,
-                                         runtime::Runtime& runtime) {
+Result<ProblemAndDevice> dry_run_problem(const LaunchArguments& arguments) {
   if (!arguments.flags.names_device()) {
-    const auto device = present_gpu(runtime, arguments.gpu);
-    if (device) return problem_for(arguments, *device);
+    const auto gpu = find_gpu(arguments.gpu);
+    if (gpu) return problem_for(arguments, gpu->device);
   }
   return arguments.flags.problem();
 }
 
-ExitCode run_dry(const LaunchArguments& arguments, const CommonOptions& common,
-                 runtime::Runtime& runtime) {
-  const auto value = dry_run_problem(arguments, runtime);
+ExitCode run_dry(const LaunchArguments& arguments, const CommonOptions& common) {
+  const auto runtime = open_runtime(arguments);
+  if (!runtime) return report_error(common, runtime.error());
+  const auto value = dry_run_problem(arguments);
   if (!value) return report_error(common, value.error());
-  const auto selected = runtime.select(value->problem, value->device);
+  const auto selected = (*runtime)->select(value->problem, value->device);
   if (!selected) return report_error(common, selected.error());
   if (common.json) {
     put_json(**selected, *value, nullptr);
@@ -179,33 +189,16 @@ ExitCode run_dry(const LaunchArguments& arguments, const CommonOptions& common,
   return ExitCode::kOk;
 }
 
-Result<LaunchRun> launch_on(runtime::Runtime& runtime, runtime::Selected& selected,
-                            const LaunchArguments& arguments) {
-  CUBIST_ASSIGN_OR_RETURN(launcher::Launcher * launcher, runtime.launcher());
-  CUBIST_ASSIGN_OR_RETURN(const std::unique_ptr<GpuSession> session,
-                          GpuSession::open(launcher->driver(), arguments.gpu));
-  return run_launch(selected, *session, arguments.seed, arguments.repeats);
-}
-
-ExitCode run_gpu(const LaunchArguments& arguments, const CommonOptions& common,
-                 runtime::Runtime& runtime) {
-  const auto device = present_gpu(runtime, arguments.gpu);
-  if (!device) return report_error(common, device.error());
-  const auto value = problem_for(arguments, *device);
-  if (!value) return report_error(common, value.error());
-  const Status served = check_gpu_served(runtime, *device, arguments.gpu);
-  if (!served) return report_error(common, served.error());
-  const auto selected = runtime.select(value->problem, value->device);
-  if (!selected) return report_error(common, selected.error());
-  if (!common.json) {
-    std::printf("gpu       %d: %s, sm_%u, %d SMs\n", arguments.gpu, device->name.c_str(),
-                device->sm, device->num_sms);
-    print_selection((*selected)->selection());
-  }
-  const auto run = launch_on(runtime, **selected, arguments);
+ExitCode launch_selected(const LaunchArguments& arguments, const CommonOptions& common,
+                         runtime::Selected& selected, const ProblemAndDevice& value,
+                         PresentGpu& gpu) {
+  auto session = GpuSession::open(*gpu.driver, arguments.gpu);
+  if (!session) return report_error(common, session.error());
+  gpu.session = *std::move(session);
+  const auto run = run_launch(selected, *gpu.session, arguments.seed, arguments.repeats);
   if (!run) return report_error(common, run.error());
   if (common.json) {
-    put_json(**selected, *value, &*run);
+    put_json(selected, value, &*run);
   } else {
     print_run(*run);
   }
@@ -216,16 +209,32 @@ ExitCode run_gpu(const LaunchArguments& arguments, const CommonOptions& common,
   return report_error(text_only, judgement.error());
 }
 
+ExitCode run_gpu(const LaunchArguments& arguments, const CommonOptions& common) {
+  auto gpu = find_gpu(arguments.gpu);  // before the runtime: see PresentGpu
+  const auto runtime = open_runtime(arguments);
+  if (!runtime) return report_error(common, runtime.error());
+  if (!gpu) return report_error(common, gpu.error());
+  const auto value = problem_for(arguments, gpu->device);
+  if (!value) return report_error(common, value.error());
+  const Status served = check_gpu_served(**runtime, gpu->device, arguments.gpu);
+  if (!served) return report_error(common, served.error());
+  const auto selected = (*runtime)->select(value->problem, value->device);
+  if (!selected) return report_error(common, selected.error());
+  if (!common.json) {
+    std::printf("gpu       %d: %s, sm_%u, %d SMs\n", arguments.gpu, gpu->device.name.c_str(),
+                gpu->device.sm, gpu->device.num_sms);
+    print_selection((*selected)->selection());
+  }
+  return launch_selected(arguments, common, **selected, *value, *gpu);
+}
+
 ExitCode run_launch_command(const LaunchArguments& arguments, const CommonOptions& common) {
   if (arguments.flags.names_device() && !arguments.dry_run) {
     return report_error(common, Error(StatusCode::kInvalidArgument,
                                       "--device names a preset and goes with --dry-run; --gpu "
                                       "chooses among the GPUs of this machine"));
   }
-  const auto runtime = open_runtime(arguments);
-  if (!runtime) return report_error(common, runtime.error());
-  return arguments.dry_run ? run_dry(arguments, common, **runtime)
-                           : run_gpu(arguments, common, **runtime);
+  return arguments.dry_run ? run_dry(arguments, common) : run_gpu(arguments, common);
 }
 
 }  // namespace
