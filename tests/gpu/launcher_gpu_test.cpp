@@ -84,7 +84,8 @@ class Call {
   }
 
   void poison() { REQUIRE(session_.fill(args.o, 0xff, inputs_.o_bytes)); }
-  /// The output's bit patterns, after everything queued.
+  /// The output's bit patterns, after what the default stream holds; other streams must be waited
+  /// for.
   std::vector<std::uint16_t> output() {
     return session_.download<std::uint16_t>(args.o, inputs_.o_bytes / 2).value();
   }
@@ -233,6 +234,7 @@ TEST_CASE("a load leaves the capture of another stream valid") {
   REQUIRE(rig.selected->launch(call.args, other));
   CHECK(rig.extra.end_capture(capturing, &graph) == 0);
   rig.extra.graph_destroy(graph);
+  REQUIRE(driver_of_process()->table().cuStreamSynchronize(other) == 0);
   call.check(call.output());
   rig.extra.stream_destroy(capturing);
   rig.extra.stream_destroy(other);
