@@ -16,6 +16,7 @@ inline std::string in_child(const std::function<std::string()>& work) {
   int ends[2];
   if (::pipe(ends) != 0) return "pipe failed";
   const pid_t pid = ::fork();
+  if (pid < 0) return "fork failed";
   if (pid == 0) {
     ::close(ends[0]);
     const std::string text = work();

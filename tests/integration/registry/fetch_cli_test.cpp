@@ -208,6 +208,7 @@ TEST_CASE_METHOD(Cli, "Ctrl-C ends with 130 and leaves nothing that is not compl
   set_source({Source::Kind::kHttp, server.url("stall"), MadeRelease::kPrefix});
   // "exec", so that the signal reaches the tool and not the shell.
   const pid_t tool = ::fork();
+  REQUIRE(tool >= 0);
   if (tool == 0) {
     const std::string command = std::string("exec ") + CUBIST_TOOL + " fetch -m " + manifest +
                                 " --store " + store() + " --all 2>" +

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <random>
+#include <stdexcept>
 #include <thread>
 
 #include "registry/store.h"
@@ -25,6 +26,8 @@ namespace {
 
 pid_t start(const std::function<int()>& work) {
   const pid_t pid = ::fork();
+  // kill(-1) would end every process there is.
+  if (pid < 0) throw std::runtime_error("fork failed");
   if (pid == 0) ::_exit(work());
   return pid;
 }

@@ -44,6 +44,7 @@ bool skipped(const std::string& outcome) {
 /// "<kernels whose bytes came> kernels, <warnings> warnings"
 std::string open_all(const MadeRelease& release, const FetchOptions& options) {
   int warnings = 0;
+  cubist::set_log_level(cubist::LogLevel::kWarning);
   cubist::set_log_sink([&](cubist::LogLevel, std::string_view) { ++warnings; });
   std::vector<cubist::FetchItem> items = release.items();
   const auto report = fetch(release.store(), items, options);
@@ -106,6 +107,7 @@ TEST_CASE(
     std::vector<pid_t> processes;
     for (int i = 0; i < 4; ++i) {
       const pid_t pid = ::fork();
+      if (pid < 0) return "fork failed";
       if (pid == 0) {
         const auto report = fetch(release.store(), large.items(), from_large);
         const bool named = !report && report.error().code() == cubist::StatusCode::kIo &&

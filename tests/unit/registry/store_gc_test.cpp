@@ -93,6 +93,7 @@ TEST_CASE("an entry held by another process stays until that process ends") {
   int ready[2];
   REQUIRE(::pipe(ready) == 0);
   const pid_t holder = ::fork();
+  REQUIRE(holder >= 0);
   if (holder == 0) {
     const auto held = filled.store.hold(filled.records[0].sha256);
     if (::write(ready[1], "x", 1) != 1) ::_exit(1);
@@ -114,6 +115,7 @@ TEST_CASE("two collectors at once end just under the cap, not far below") {
     std::vector<pid_t> collectors;
     for (int i = 0; i < 2; ++i) {
       const pid_t pid = ::fork();
+      REQUIRE(pid >= 0);
       if (pid == 0) ::_exit(collect_garbage(filled.store, at_most(15)) ? 0 : 1);
       collectors.push_back(pid);
     }
