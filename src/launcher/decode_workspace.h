@@ -13,9 +13,9 @@ namespace cubist::launcher {
 ///                            | partial O float [tiles][num_ctas_kv][tile_q][head_dim] |
 ///
 /// A tile is the rows of one CTA among all of the launch: num_ctas_q * grid.y * grid.z of them.
-/// The counters must be zero before the first launch, and every launch leaves them zero. Their piece
-/// has the same size for every launch of up to kCountedTiles tiles, so that launches of different
-/// problems may use one workspace in turn. Nothing is needed where num_ctas_kv is 1.
+/// The counters must be zero before the first launch, and every launch leaves them zero. Their
+/// piece has the same size for every launch of up to kCountedTiles tiles, so that launches of
+/// different problems may use one workspace in turn. Nothing is needed where num_ctas_kv is 1.
 struct DecodeWorkspace {
   std::uint64_t counters_size = 0;  ///< bytes, from the start: what must be zero
   std::uint64_t partial_stats_offset = 0;

@@ -6,10 +6,10 @@
 #include <optional>
 #include <string_view>
 
-#include "reference/decode_reference.h"
-#include "reference/number_formats.h"
 #include "model/decode_params.h"
 #include "model/dtype.h"
+#include "reference/decode_reference.h"
+#include "reference/number_formats.h"
 
 namespace cubist::test {
 namespace {
