@@ -191,8 +191,7 @@ void DocumentNode::allow_only(const std::vector<std::string_view>& known) const 
     bool found = false;
     for (const std::string_view name : known) found = found || name == key;
     if (!found) {
-      complain(
-          fmt::format("unknown key {}; known here are {}", in_quotes(key), fmt::join(known, ", ")));
+      complain(fmt::format("unknown key {}; known here are {}", in_quotes(key), joined(known)));
     }
   }
 }

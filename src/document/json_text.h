@@ -12,4 +12,17 @@ std::string json_string(std::string_view text);
 /// to 80 bytes.
 std::string in_quotes(std::string_view text);
 
+/// "a, b, c"
+template <class Texts>
+std::string joined(const Texts& texts, std::string_view separator = ", ") {
+  std::string out;
+  bool first = true;
+  for (const auto& text : texts) {
+    if (!first) out.append(separator);
+    out.append(text);
+    first = false;
+  }
+  return out;
+}
+
 }  // namespace cubist

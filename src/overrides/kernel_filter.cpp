@@ -119,7 +119,7 @@ std::string KernelFilter::describe() const {
   std::string out;
   for (const Condition& condition : conditions_) {
     out += fmt::format("{}{} {}", out.empty() ? "" : ", ", condition.field->name,
-                       fmt::join(condition.values, " or "));
+                       joined(condition.values, " or "));
   }
   return out;
 }

@@ -135,7 +135,7 @@ std::string ProblemCondition::describe() const {
       values.push_back(fmt::format("{}..{}", range.min, range.max));
     }
   }
-  return fmt::format("{} {}", field_->name, fmt::join(values, " or "));
+  return fmt::format("{} {}", field_->name, joined(values, " or "));
 }
 
 std::vector<ProblemCondition> read_conditions(const DocumentNode& node) {

@@ -55,8 +55,7 @@ Result<ModelPreset> read_hf_config(std::string_view text, std::string_view file_
     return fail(StatusCode::kUnsupported,
                 "{}: {}/model_type: {} is not known here; known are {}. Describe the model in a "
                 "preset file instead (docs/presets.md)",
-                file_name, part.pointer(), in_quotes(fields.model_type),
-                fmt::join(kKnownTypes, ", "));
+                file_name, part.pointer(), in_quotes(fields.model_type), joined(kKnownTypes));
   }
   ModelPreset model;
   model.name = model_name(root, file_name);

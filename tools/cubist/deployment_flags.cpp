@@ -214,7 +214,7 @@ Status DeploymentFlags::check_shape_flags() const {
   return {};
 }
 
-Result<Deployment> DeploymentFlags::read() const {
+Result<Deployment> DeploymentFlags::read_for(const std::string& device_name) const {
   Deployment deployment;
   workingset::Query& query = deployment.query;
   query.strict = strict_;
@@ -222,7 +222,7 @@ Result<Deployment> DeploymentFlags::read() const {
   CUBIST_RETURN_IF_ERROR(check_shape_flags());
   CUBIST_RETURN_IF_ERROR(read_lists(options));
   CUBIST_RETURN_IF_ERROR(read_rest(options.rest));
-  CUBIST_ASSIGN_OR_RETURN(query.device, device(device_));
+  CUBIST_ASSIGN_OR_RETURN(query.device, device(device_name.empty() ? device_ : device_name));
   std::int32_t longest = 0;
   if (model_.models.empty()) {
     if (model_.tp != "1") {

@@ -39,11 +39,12 @@ class DeploymentFlags {
                               std::map<std::string, std::string, std::less<>> texts);
 
   /// errors  kInvalidArgument: the flag and what is wrong; kNotFound: a preset or file
-  Result<Deployment> read() const;
+  Result<Deployment> read() const { return read_for({}); }
+  /// The same for a device that is named elsewhere; empty: --device.
+  Result<Deployment> read_for(const std::string& device_name) const;
   Result<presets::Library> presets() const;
   /// The named device, --sm and --num-sms applied.
   Result<DeviceProfile> device(const std::string& name) const;
-  const std::string& device_name() const { return device_; }
 
  private:
   bool has(std::string_view field) const;

@@ -1,14 +1,12 @@
 #include "select_compare.h"
 
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "codec/json_writer.h"
 #include "codec/problem_json.h"
 #include "document/json_text.h"
-#include "manifest/parse.h"
-#include "runtime/manifest_path.h"
+#include "manifest_side.h"
 #include "workingset/compare.h"
 
 namespace cubist::tools {
@@ -21,67 +19,6 @@ using workingset::Comparison;
 constexpr ChangeKind kKinds[] = {ChangeKind::kSame, ChangeKind::kRebuilt, ChangeKind::kChanged,
                                  ChangeKind::kAppears, ChangeKind::kVanishes};
 
-/// One side as it is written on the command line.
-struct SideText {
-  std::string manifest;
-  std::string device;
-  std::optional<HeuristicRevision> revision;
-};
-
-/// What a side's table points into: not moved once the table is built.
-struct OpenedSide {
-  SideText text;
-  Manifest manifest;
-  selector::KernelTable table;
-};
-
-Result<SideText> parse_side(const std::string& text) {
-  SideText side;
-  std::size_t end = text.find(',');
-  side.manifest = text.substr(0, end);
-  while (end != std::string::npos) {
-    const std::size_t start = end + 1;
-    end = text.find(',', start);
-    const std::string item = text.substr(start, end == std::string::npos ? end : end - start);
-    if (item.rfind("device=", 0) == 0) {
-      side.device = item.substr(7);
-    } else if (item.rfind("revision=", 0) == 0) {
-      side.revision = parse_heuristic_revision(item.substr(9));
-      if (side.revision && *side.revision != HeuristicRevision::kNone) continue;
-      return fail(StatusCode::kInvalidArgument,
-                  "--compare {}: {} is no revision; known are trtllm-gen-fmha-0.6.8, "
-                  "trtllm-gen-fmha-0.6.13, cubist-decode-1",
-                  text, in_quotes(item.substr(9)));
-    } else {
-      return fail(StatusCode::kInvalidArgument,
-                  "--compare {}: {} is neither device=NAME nor revision=NAME", text,
-                  in_quotes(item));
-    }
-  }
-  return side;
-}
-
-Result<std::unique_ptr<OpenedSide>> open_side(const std::string& text) {
-  auto side = std::make_unique<OpenedSide>();
-  CUBIST_ASSIGN_OR_RETURN(side->text, parse_side(text));
-  CUBIST_ASSIGN_OR_RETURN(const std::string path, runtime::find_manifest(side->text.manifest));
-  CUBIST_ASSIGN_OR_RETURN(side->manifest, load_manifest(path));
-  std::vector<selector::PackView> views;
-  for (const Pack& pack : side->manifest.packs) {
-    const HeuristicRevision revision = side->text.revision.value_or(pack.revision);
-    const bool is_decode = revision == HeuristicRevision::kCubistDecode_1;
-    if (is_decode != (pack.family == KernelFamily::kCubistDecode) &&
-        side->text.revision.has_value()) {
-      return fail(StatusCode::kInvalidArgument,
-                  "--compare {}: revision {} is not for the kernels of pack '{}' (family {})", text,
-                  to_string(revision), pack.name, to_string(pack.family));
-    }
-    views.push_back({pack.name, pack.family, revision, pack.param_layout, pack.kernels});
-  }
-  CUBIST_ASSIGN_OR_RETURN(side->table, selector::KernelTable::build(views));
-  return side;
-}
-
 std::string name_of(const KernelRecord* record) {
   return record == nullptr ? std::string("no kernel") : record->name;
 }
@@ -92,7 +29,7 @@ std::string change_text(const Change& change) {
   const std::string after = name_of(change.after);
   out += before == after ? before : before + "\n                          -> " + after;
   if (!change.differences.empty()) {
-    out += fmt::format("\n                          {}", fmt::join(change.differences, ", "));
+    out += fmt::format("\n                          {}", joined(change.differences));
   }
   const AttentionProblem& p = change.example;
   return out + fmt::format(
@@ -141,8 +78,8 @@ void put_change(const Change& change, const DeviceProfile& device, JsonWriter& j
   json.key("example").raw(example).end('}');
 }
 
-std::string as_json(const Comparison& comparison, const OpenedSide& before, const OpenedSide& after,
-                    const DeviceProfile& device) {
+std::string as_json(const Comparison& comparison, const ManifestSide& before,
+                    const ManifestSide& after, const DeviceProfile& device) {
   std::string out;
   JsonWriter json(out);
   json.begin('{').field("before", before.manifest.name).field("after", after.manifest.name);
@@ -162,7 +99,7 @@ std::string as_json(const Comparison& comparison, const OpenedSide& before, cons
 Result<std::string> run_compare(const CompareArguments& arguments, bool json) {
   CUBIST_ASSIGN_OR_RETURN(const auto before, open_side(arguments.before));
   CUBIST_ASSIGN_OR_RETURN(const auto after, open_side(arguments.after));
-  const auto read_query = [&](const SideText& side) -> Result<workingset::Query> {
+  const auto read_query = [&](const ManifestSide& side) -> Result<workingset::Query> {
     const std::string& device = side.device.empty() ? arguments.device : side.device;
     const DeploymentFlags flags =
         DeploymentFlags::from(arguments.model, device, arguments.strict, arguments.texts);
@@ -171,8 +108,8 @@ Result<std::string> run_compare(const CompareArguments& arguments, bool json) {
   };
   workingset::Side first{&before->table, {}};
   workingset::Side second{&after->table, {}};
-  CUBIST_ASSIGN_OR_RETURN(first.query, read_query(before->text));
-  CUBIST_ASSIGN_OR_RETURN(second.query, read_query(after->text));
+  CUBIST_ASSIGN_OR_RETURN(first.query, read_query(*before));
+  CUBIST_ASSIGN_OR_RETURN(second.query, read_query(*after));
   CUBIST_ASSIGN_OR_RETURN(const Comparison comparison, workingset::compare(first, second));
   return json ? as_json(comparison, *before, *after, first.query.device) : as_text(comparison);
 }
