@@ -6,6 +6,10 @@ target_compile_options(cubist_build_flags INTERFACE -Wall -Wextra -Wconversion -
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(cubist_build_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
+# GCC takes the sources of a unity file for headers, whose types must not name anonymous ones.
+if(CUBIST_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(cubist_build_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+endif()
 target_include_directories(cubist_build_flags INTERFACE
   ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include)
 
@@ -36,6 +40,7 @@ function(cubist_add_room name)
   cmake_parse_arguments(ARG "" "" "SOURCES;ROOMS;LIBS" ${ARGN})
   if(ARG_SOURCES)
     add_library(cubist_${name} OBJECT ${ARG_SOURCES})
+    set_target_properties(cubist_${name} PROPERTIES UNITY_BUILD ${CUBIST_UNITY})
     target_link_libraries(cubist_${name} PRIVATE cubist_build_flags ${ARG_LIBS})
     set_property(GLOBAL APPEND PROPERTY CUBIST_ROOM_OBJECTS $<TARGET_OBJECTS:cubist_${name}>)
     set_property(GLOBAL APPEND PROPERTY CUBIST_ROOM_LIBS ${ARG_LIBS})

@@ -24,7 +24,7 @@ constexpr std::uint8_t kKernelMark = 0x10;
 constexpr std::uint16_t kFirstSmWithReservedSmem = 90;
 constexpr std::uint64_t kReservedSmemBytes = 1024;
 
-bool is_printable(std::string_view text) {
+bool is_graphic(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
 }
 
@@ -95,7 +95,7 @@ Result<std::span<const std::uint8_t>> code_of(const ElfFile& elf, const ElfSymbo
 
 Result<CubinEntry> read_entry(const ElfFile& elf, const ElfSymbol& symbol,
                               const SectionsByCode& by_code, SmArch arch, std::string_view file) {
-  if (symbol.name.empty() || !is_printable(symbol.name)) {
+  if (symbol.name.empty() || !is_graphic(symbol.name)) {
     return broken_cubin(file, "the name of a kernel is empty or has unprintable characters");
   }
   CubinEntry entry;

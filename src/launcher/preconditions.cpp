@@ -2,12 +2,12 @@
 
 #include <cstdint>
 
+#include "model/launch_limits.h"
+
 namespace cubist::launcher {
 namespace {
 
 // Source: CUDA C++ Programming Guide, technical specifications per compute capability.
-constexpr std::uint64_t kMaxGridX = 0x7fffffff;
-constexpr std::uint64_t kMaxGridYz = 65535;
 constexpr std::uint64_t kMaxThreads = 1024;
 constexpr std::uint64_t kMaxClusterCtas = 16;  // above 8 needs the non-portable attribute
 constexpr std::uint32_t kFirstSmWithClusters = 90;

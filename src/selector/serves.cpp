@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/launch_limits.h"
 #include "selector/reduction.h"
 
 namespace cubist::selector {
@@ -9,8 +10,6 @@ namespace {
 
 // One counter per CTA before the split. Source: the releases' counter area, 8192 * 256 int32.
 constexpr std::int64_t kMaxCountedCtas = std::int64_t{8192} * 256;
-constexpr std::int64_t kMaxGridX = 2147483647;  // CUDA C++ Programming Guide, all capabilities
-constexpr std::int64_t kMaxGridYz = 65535;
 constexpr std::int32_t kMaxCluster = 16;       // the non-portable limit
 constexpr std::uint32_t kReservedSmem = 1024;  // the system's own first KiB of every block
 
@@ -81,6 +80,21 @@ bool within_grid_limits(const CtaGrid& grid) {
          grid.total() <= kMaxGridX;
 }
 
+/// Whether a tensor map can box rows of so many elements: it takes up to 128 bytes and 128 elements
+/// of a row at once, in whole units of 32 bytes.
+bool can_box_rows(Dtype dtype, std::uint32_t head_dim) {
+  const std::uint32_t bits = dtype_bits(dtype);
+  if (bits == 0) return false;
+  const std::uint32_t elements = std::min({head_dim, 1024 / bits, 128U});
+  return elements * bits % 256 == 0;
+}
+
+bool boxes_fit(const KernelTraits& traits) {
+  return can_box_rows(traits.dtype_q, traits.head_dim_qk) &&
+         can_box_rows(traits.dtype_k, traits.head_dim_qk) &&
+         can_box_rows(traits.dtype_v, traits.head_dim_vo);
+}
+
 /// The grid with the kernel's own split, or the misfit that forbids it.
 Misfit lay_out(const Request& request, const KernelTraits& traits, CtaGrid& grid) {
   switch (base_grid(request, traits, traits.two_cta_mma, grid)) {
@@ -143,6 +157,7 @@ Misfits trait_misfits(const Request& request, const KernelTraits& traits,
     return found;
   }
   if (note(request.is_paged() || traits.dtype_o != Dtype::kE2m1, Misfit::kFp4Output)) return found;
+  if (note(boxes_fit(traits), Misfit::kBoxRow)) return found;
   if (note(std::uint64_t{traits.smem} + kReservedSmem <= request.max_smem, Misfit::kSmem)) {
     return found;
   }
@@ -207,6 +222,8 @@ std::string_view to_string(Misfit misfit) {
       return "smem";
     case Misfit::kGridLimits:
       return "grid";
+    case Misfit::kBoxRow:
+      return "head_dim";
   }
   return "unknown";
 }

@@ -7,14 +7,13 @@
 #include <string_view>
 
 #include "model/dtype.h"
+#include "model/launch_limits.h"
 
 namespace cubist::selector {
 namespace {
 
 constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
-// Grid Y counts head CTAs and grid Z sequences. Source: CUDA C++ Programming Guide, technical
-// specifications per compute capability: 65,535 for both.
-constexpr std::int64_t kMaxGridYz = 65535;
+// kMaxGridYz bounds heads and sequences: grid Y counts head CTAs and grid Z sequences.
 // The published kernels' own limits on head sizes.
 constexpr std::int64_t kMinHeadDim = 32;
 constexpr std::int64_t kMaxHeadDim = 1024;
@@ -95,12 +94,24 @@ Status check_lengths(const AttentionProblem& p) {
   const std::int64_t most_kv = std::int64_t{p.batch} * p.max_kv_len;
   CHECK_RANGE_OR_DERIVED(sum_seq_kv, 0, most_kv);
   const std::int64_t sum_kv = p.sum_seq_kv != -1 ? p.sum_seq_kv : most_kv;
-  if (p.phase == Phase::kRagged && sum_kv > kInt32Max) {
+  if (p.phase == Phase::kRagged && outside(sum_kv, 1, kInt32Max)) {
     return fail(StatusCode::kInvalidArgument,
-                "sum_seq_kv is {}; KV tokens are counted in 32 bits, so at most {}", sum_kv,
-                kInt32Max);
+                "sum_seq_kv is {}; ragged KV has at least one token, and they are counted in 32 "
+                "bits, so at most {}",
+                sum_kv, kInt32Max);
   }
   return {};
+}
+
+/// Log-sum-exp is one value per query token and head, counted in 32 bits.
+Status check_lse(const AttentionProblem& p) {
+  if (!p.lse) return {};
+  const std::int64_t tokens = p.sum_seq_q != -1 ? p.sum_seq_q : std::int64_t{p.batch} * p.max_q_len;
+  if (tokens * p.num_q_heads <= kInt32Max) return {};
+  return fail(StatusCode::kInvalidArgument,
+              "sum_seq_q * num_q_heads is {} with lse; it must be at most {}: ask for fewer tokens "
+              "at once",
+              tokens * p.num_q_heads, kInt32Max);
 }
 
 Status check_pages(const AttentionProblem& p) {
@@ -112,16 +123,31 @@ Status check_pages(const AttentionProblem& p) {
   CHECK_RANGE_OR_DERIVED(max_pages_per_seq, 1, kInt32Max);
   // K and V each count their pages, in 32 bits together.
   CHECK_RANGE_OR_DERIVED(num_pages, 1, kInt32Max / 2);
-  if (p.num_pages != -1) return {};
+  // What a page holds of K or V is the stride from page to page, where no other is given.
+  const std::int64_t page_elements =
+      std::int64_t{p.page_size} * p.num_kv_heads * std::max(p.head_dim_qk, p.head_dim_vo);
+  if (p.kv_stride_batch == -1 && page_elements * dtype_bits(p.dtype_k) > kMaxStrideBits / 2) {
+    return fail(StatusCode::kInvalidArgument,
+                "page_size * num_kv_heads * head_dim is {} elements of {}; a page must hold less "
+                "than 2^39 bytes",
+                page_elements, to_string(p.dtype_k));
+  }
   const int page_log2 = std::countr_zero(static_cast<std::uint32_t>(p.page_size));
   const std::int64_t per_seq = p.max_pages_per_seq != -1
                                    ? std::int64_t{p.max_pages_per_seq}
                                    : (std::int64_t{p.max_kv_len} + p.page_size - 1) >> page_log2;
-  if (per_seq * p.batch > kInt32Max / 2) {
+  const std::int64_t table_entries = per_seq * p.batch;
+  if (p.num_pages == -1 && table_entries > kInt32Max / 2) {
     return fail(StatusCode::kInvalidArgument,
                 "num_pages would be batch * max_pages_per_seq, {}; it must be at most {}: give "
                 "num_pages, or larger pages",
-                per_seq * p.batch, kInt32Max / 2);
+                table_entries, kInt32Max / 2);
+  }
+  if (table_entries > kInt32Max) {
+    return fail(StatusCode::kInvalidArgument,
+                "batch * max_pages_per_seq is {}; a block table has at most {} entries: take "
+                "larger pages or a smaller batch",
+                table_entries, kInt32Max);
   }
   return {};
 }
@@ -148,6 +174,10 @@ Status check_mask(const AttentionProblem& p) {
                 "chunk_size is {} and window_left is {}; a call has a window or chunks, not both",
                 p.chunk_size, p.window_left);
   }
+  if (!p.causal && p.phase != Phase::kDecode) {
+    return fail(StatusCode::kInvalidArgument,
+                "chunk_size is {} and causal is false; chunked attention is causal", p.chunk_size);
+  }
   return {};
 }
 
@@ -168,6 +198,13 @@ Status check_sparse(const AttentionProblem& p) {
   if (p.num_kv_heads != 1) {
     return fail(StatusCode::kInvalidArgument,
                 "num_kv_heads is {}; with sparse_dynamic there is one KV head", p.num_kv_heads);
+  }
+  const std::int64_t tokens = std::int64_t{p.batch} * p.max_q_len;
+  if (!p.varlen_q && p.sum_seq_q != -1 && p.sum_seq_q != tokens) {
+    return fail(StatusCode::kInvalidArgument,
+                "sum_seq_q is {} with sparse_dynamic; without varlen_q it must be batch * "
+                "max_q_len, {}",
+                p.sum_seq_q, tokens);
   }
   return {};
 }
@@ -250,6 +287,7 @@ Status validate_problem(const AttentionProblem& problem) {
   CUBIST_RETURN_IF_ERROR(check_enums(problem));
   CUBIST_RETURN_IF_ERROR(check_heads(problem));
   CUBIST_RETURN_IF_ERROR(check_lengths(problem));
+  CUBIST_RETURN_IF_ERROR(check_lse(problem));
   CUBIST_RETURN_IF_ERROR(check_pages(problem));
   CUBIST_RETURN_IF_ERROR(check_mask(problem));
   CUBIST_RETURN_IF_ERROR(check_sparse(problem));

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kHelp =
+constexpr const char* kDoctorHelp =
     R"(Shows what there is on this machine: version, CUDA driver and GPUs, the store, the
 manifests that are found by name, pip. Changes nothing, asks no server, and prints neither
 credentials nor names of servers, so that the output can be pasted into a report.
@@ -147,7 +147,7 @@ Json report_json(const DoctorReport& report) {
 }  // namespace
 
 void add_doctor_command(CommandContext context) {
-  CLI::App* command = context.app.add_subcommand("doctor", kHelp);
+  CLI::App* command = context.app.add_subcommand("doctor", kDoctorHelp);
   const auto store = std::make_shared<std::string>();
   command->add_option("--store", *store, "Folder of the store");
   add_common_options(*command, context.common);

@@ -15,6 +15,7 @@
 #include "interrupt.h"
 #include "registry/counters.h"
 #include "registry/fetch.h"
+#include "set_items.h"
 
 namespace cubist::tools {
 namespace {
@@ -27,6 +28,7 @@ struct FetchArguments {
   std::string store;
   std::vector<std::string> kernels;
   std::vector<std::string> digests;
+  std::string working_set;
   bool all = false;
   std::string arch;
   bool rehash = false;
@@ -34,7 +36,7 @@ struct FetchArguments {
   SourceArguments source;
 };
 
-constexpr const char* kHelp =
+constexpr const char* kFetchHelp =
     R"(Brings kernels into the store: downloads what is missing, verifies size and SHA-256
 against the manifest, and only then writes. What is there already costs no request.
 
@@ -47,6 +49,7 @@ The store is --store, else CUBIST_STORE, else $XDG_CACHE_HOME/cubist, else
 
 Examples:
   cubist fetch --manifest flashinfer-0.6.13 --kernel NAME
+  cubist fetch --working-set set.json           what 'cubist working-set -o set.json' found
   cubist fetch --manifest M.json --all --arch sm_100f --source ./flashinfer_cubin.whl
   cubist fetch --manifest M.json --all --source http://mirror/cubins --source /nfs/store)";
 
@@ -98,6 +101,11 @@ Result<std::vector<FetchItem>> wanted_items(const FetchArguments& arguments,
                   manifest.name, hex);
     }
   }
+  if (!arguments.working_set.empty()) {
+    CUBIST_ASSIGN_OR_RETURN(const auto set, workingset::load_set(arguments.working_set));
+    CUBIST_ASSIGN_OR_RETURN(const auto found, find_set_items(set, arguments.working_set, manifest));
+    items.insert(items.end(), found.begin(), found.end());
+  }
   if (!arguments.all) return items;
   const auto arch = parse_sm_arch(arguments.arch);
   if (!arguments.arch.empty() && !arch) {
@@ -110,6 +118,20 @@ Result<std::vector<FetchItem>> wanted_items(const FetchArguments& arguments,
                 arguments.arch);
   }
   return items;
+}
+
+/// The manifest that is named, or else the one the working set is from.
+Result<Manifest> manifest_to_fetch_from(const FetchArguments& arguments) {
+  if (!arguments.manifest.empty()) return open_manifest(arguments.manifest);
+  if (arguments.working_set.empty()) {
+    return fail(StatusCode::kInvalidArgument,
+                "--manifest is required: a file, or the name of a shipped manifest");
+  }
+  CUBIST_ASSIGN_OR_RETURN(const auto set, workingset::load_set(arguments.working_set));
+  CUBIST_ASSIGN_OR_RETURN(const std::string name, manifest_of_set(set, arguments.working_set));
+  auto manifest = open_manifest(name);
+  if (!manifest) return forward_error(manifest, "the manifest of " + arguments.working_set);
+  return manifest;
 }
 
 const char* to_word(State state) {
@@ -173,11 +195,13 @@ void print_report(const FetchReport& report, const std::vector<FetchItem>& items
 }
 
 ExitCode run_fetch(const FetchArguments& arguments, const CommonOptions& common) {
-  if (arguments.kernels.empty() && arguments.digests.empty() && !arguments.all) {
-    return report_error(common, Error(StatusCode::kInvalidArgument,
-                                      "nothing to fetch: give --kernel, --sha256 or --all"));
+  if (arguments.kernels.empty() && arguments.digests.empty() && arguments.working_set.empty() &&
+      !arguments.all) {
+    return report_error(common,
+                        Error(StatusCode::kInvalidArgument,
+                              "nothing to fetch: give --kernel, --sha256, --working-set or --all"));
   }
-  const auto manifest = open_manifest(arguments.manifest);
+  const auto manifest = manifest_to_fetch_from(arguments);
   if (!manifest) return report_error(common, manifest.error());
   const auto items = wanted_items(arguments, *manifest);
   if (!items) return report_error(common, items.error());
@@ -217,14 +241,16 @@ ExitCode run_fetch(const FetchArguments& arguments, const CommonOptions& common)
 }  // namespace
 
 void add_fetch_command(CommandContext context) {
-  CLI::App* command = context.app.add_subcommand("fetch", kHelp);
+  CLI::App* command = context.app.add_subcommand("fetch", kFetchHelp);
   const auto arguments = std::make_shared<FetchArguments>();
-  command->add_option("-m,--manifest", arguments->manifest, "Manifest: a file, or a shipped name")
-      ->required();
+  command->add_option("-m,--manifest", arguments->manifest,
+                      "Manifest: a file, or a shipped name; a working set names its own");
   command->add_option("-k,--kernel", arguments->kernels, "Kernel by name; may be repeated")
       ->allow_extra_args(false);
   command->add_option("--sha256", arguments->digests, "Kernel by digest; may be repeated")
       ->allow_extra_args(false);
+  command->add_option("--working-set", arguments->working_set,
+                      "Every kernel of a file that 'cubist working-set -o' wrote");
   CLI::Option* all = command->add_flag("--all", arguments->all, "Every kernel of the manifest");
   command->add_option("--arch", arguments->arch, "With --all: kernels of one architecture only")
       ->needs(all);

@@ -29,7 +29,7 @@ struct GcArguments {
   bool dry_run = false;
 };
 
-constexpr const char* kHelp =
+constexpr const char* kGcHelp =
     R"(Makes the store smaller: removes the entries that were fetched longest ago until the
 rest fits into --max-size, and what killed writers left behind.
 
@@ -140,7 +140,7 @@ ExitCode run_gc(const GcArguments& arguments, const CommonOptions& common) {
 }  // namespace
 
 void add_gc_command(CommandContext context) {
-  CLI::App* command = context.app.add_subcommand("gc", kHelp);
+  CLI::App* command = context.app.add_subcommand("gc", kGcHelp);
   const auto arguments = std::make_shared<GcArguments>();
   command->add_option("--max-size", arguments->max_size, "What the entries may have: 500MB, 2GiB")
       ->required();

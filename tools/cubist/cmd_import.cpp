@@ -35,7 +35,7 @@ struct ImportArguments {
   bool all = false;
 };
 
-constexpr const char* kHelp =
+constexpr const char* kImportHelp =
     R"(Makes a manifest of the attention kernels of a flashinfer-cubin release.
 
 SOURCE is a wheel file, a folder with its files (an unpacked or installed wheel, or a
@@ -194,7 +194,7 @@ Status write_output(const ImportArguments& arguments, const Import& import) {
   if (arguments.output.empty()) return {};
   const std::string text = write_manifest(import.manifest);
   if (arguments.output == "-") {
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    print(text);
     return {};
   }
   return write_file_atomically(arguments.output, text);
@@ -229,7 +229,7 @@ ExitCode run_import(const ImportArguments& arguments, const CommonOptions& commo
 void add_import_command(CommandContext context) {
   CLI::App* import = context.app.add_subcommand("import", "Make a manifest of a published release");
   import->require_subcommand(1);
-  CLI::App* command = import->add_subcommand("flashinfer", kHelp);
+  CLI::App* command = import->add_subcommand("flashinfer", kImportHelp);
   const auto arguments = std::make_shared<ImportArguments>();
   command
       ->add_option("source", arguments->source,

@@ -22,7 +22,7 @@ namespace {
 // Far above any cubin; keeps a wrong argument or a bomb in a wheel from filling memory.
 constexpr std::uint64_t kMaxCubinBytes = std::uint64_t{256} << 20;
 
-constexpr const char* kHelp =
+constexpr const char* kInspectHelp =
     R"(Prints what cubins say of themselves: architecture, entries, parameter bytes, registers,
 threads, cluster, shared memory. Needs no GPU and no CUDA toolkit.
 
@@ -139,7 +139,7 @@ class Inspection {
 void add_inspect_command(CommandContext context) {
   auto arguments = std::make_shared<InspectArguments>();
   CLI::App* command = context.app.add_subcommand("inspect", "Show what cubins say of themselves");
-  command->footer(kHelp);
+  command->footer(kInspectHelp);
   command->add_option("FILE", arguments->files, "Cubins, wheels, WHEEL!MEMBER, folders with -r")
       ->required();
   command->add_flag("-r,--recursive", arguments->recursive, "Inspect the files below folders");

@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kHelp =
+constexpr const char* kLaunchHelp =
     R"(Launches the kernel that serves a problem on a GPU of this machine: random inputs,
 one launch compared with a float64 reference on the CPU, then launches in a row for time.
 Kernels of the family cubist_decode can be launched (shipped for sm_90a: H100, H200).
@@ -240,7 +240,7 @@ ExitCode run_launch_command(const LaunchArguments& arguments, const CommonOption
 }  // namespace
 
 void add_launch_command(CommandContext context) {
-  CLI::App* command = context.app.add_subcommand("launch", kHelp);
+  CLI::App* command = context.app.add_subcommand("launch", kLaunchHelp);
   const auto arguments = std::make_shared<LaunchArguments>();
   command->add_option("-m,--manifest", arguments->manifests,
                       "Manifest: a file, or a shipped name; may be repeated (default: "

@@ -17,7 +17,7 @@
 namespace cubist::tools {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kListHelp =
     R"(Lists the kernels of a manifest; without --manifest, the manifests that are found.
 
 Filters of one kind add up, those of different kinds must all hold. Several values may be
@@ -93,7 +93,7 @@ ExitCode run_list(const ListArguments& arguments, const CommonOptions& common) {
 }  // namespace
 
 void add_list_command(CommandContext context) {
-  CLI::App* command = context.app.add_subcommand("list", kHelp);
+  CLI::App* command = context.app.add_subcommand("list", kListHelp);
   const auto arguments = std::make_shared<ListArguments>();
   command->add_option("-m,--manifest", arguments->manifest, "Manifest: a file, or a shipped name");
   command->add_flag("--names", arguments->names, "Print names alone, one a line");

@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kHelp = R"(Checks, compares, cuts and merges manifests.
+constexpr const char* kManifestHelp = R"(Checks, compares, cuts and merges manifests.
 
 Examples:
   cubist manifest validate M.json flashinfer-0.6.13
@@ -162,7 +162,7 @@ ExitCode write_result(const Manifest& manifest, std::size_t dropped,
   const std::string text = write_manifest(manifest);
   const bool to_stdout = arguments.output == "-";
   if (to_stdout) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    print(text);
     return ExitCode::kOk;
   }
   const Status written = write_file_atomically(arguments.output, text);
@@ -283,7 +283,7 @@ void add_merge(CLI::App& parent, CommandContext context) {
 }  // namespace
 
 void add_manifest_command(CommandContext context) {
-  CLI::App* command = context.app.add_subcommand("manifest", kHelp);
+  CLI::App* command = context.app.add_subcommand("manifest", kManifestHelp);
   command->require_subcommand(1);
   add_validate(*command, context);
   add_diff(*command, context);

@@ -68,7 +68,7 @@ bool ends_with(const std::string& text, std::string_view end) {
 
 Limits limits_of(const MapArguments& arguments, bool in_terminal) {
   Limits limits =
-      in_terminal ? Limits{24, mapview::columns_that_fit(terminal_width()), 8} : Limits{64, 180, 8};
+      in_terminal ? Limits{24, mapview::columns_that_fit(terminal_width()), 8} : Limits{48, 180, 8};
   if (arguments.rows > 0) limits.rows = arguments.rows;
   if (arguments.columns > 0) limits.columns = arguments.columns;
   if (arguments.panels > 0) limits.panels = arguments.panels;

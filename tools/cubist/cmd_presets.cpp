@@ -25,7 +25,7 @@ struct PresetArguments {
   std::vector<std::string> files;
 };
 
-constexpr const char* kHelp =
+constexpr const char* kPresetsHelp =
     R"(Lists the models and GPUs that are known by name, and where their numbers come from.
 
 A model's preset says which attention shapes its layers ask for; a device's preset says
@@ -210,7 +210,7 @@ Status run_presets(const PresetArguments& arguments, const CommonOptions& common
 
 void add_presets_command(CommandContext context) {
   CLI::App* command = context.app.add_subcommand("presets", "List models and GPUs known by name");
-  command->footer(kHelp);
+  command->footer(kPresetsHelp);
   auto arguments = std::make_shared<PresetArguments>();
   command->add_option("name", arguments->names,
                       "Models or devices to show in full; also a config.json or its folder");

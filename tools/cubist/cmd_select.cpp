@@ -13,6 +13,7 @@
 #include "codec/plan_json.h"
 #include "codec/problem_json.h"
 #include "command.h"
+#include "ruled_selection.h"
 #include "select_compare.h"
 #include "select_flags.h"
 #include "select_input.h"
@@ -23,7 +24,7 @@
 namespace cubist::tools {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kSelectHelp =
     R"(Chooses the kernel for an attention problem and prints its launch plan.
 
 The problem is given in flags named like its fields, or line by line as JSON. Selection
@@ -34,6 +35,7 @@ Examples:
       --num-kv-heads 8 --head-dim 64 --dtype-q bf16 --dtype-kv bf16 --dtype-o bf16 \
       --s-qo 4 --batch 32 --max-kv-len 8192 --page-size 32
   cubist select --manifest M.json ... --explain          why this one, and what came close
+  cubist select --manifest M.json ... --overrides rules.json --explain
   cubist select --manifest M.json --jsonl < problems.jsonl > plans.jsonl
   cubist select --manifest M.json ... --sweep --batch 1..256 --max-kv-len 1k..128k --csv
   cubist select --compare flashinfer-0.6.8 flashinfer-0.6.13 --model deepseek-v3 \
@@ -45,6 +47,7 @@ is taken and marked as a fallback; --strict refuses instead, as the published ru
 struct SelectArguments {
   std::vector<std::string> manifests;
   std::vector<std::string> barred;
+  std::string overrides;
   ProblemFlags flags;
   bool strict = false;
   bool cost_model_always = false;
@@ -65,14 +68,12 @@ selector::SelectOptions options_of(const SelectArguments& arguments) {
   return options;
 }
 
-void put(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
-
 ExitCode select_jsonl(const SelectArguments& arguments, const CommonOptions& common,
-                      const OpenedManifests& opened) {
+                      const RuledSelection& ruled) {
   const auto device = arguments.flags.device();
   if (!device) return report_error(common, device.error());
   const auto options = options_of(arguments);
-  const auto counts = run_jsonl(opened.table, *device, options, STDIN_FILENO, STDOUT_FILENO);
+  const auto counts = run_jsonl(ruled, *device, options, STDIN_FILENO, STDOUT_FILENO);
   if (!counts) return report_error(common, counts.error());
   if (!common.quiet) {
     std::fprintf(stderr,
@@ -86,13 +87,13 @@ ExitCode select_jsonl(const SelectArguments& arguments, const CommonOptions& com
 }
 
 ExitCode select_sweep(const SelectArguments& arguments, const CommonOptions& common,
-                      const OpenedManifests& opened) {
-  const auto result = run_sweep(opened.table, arguments.flags, options_of(arguments));
+                      const RuledSelection& ruled) {
+  const auto result = run_sweep(ruled, arguments.flags, options_of(arguments));
   if (!result) return report_error(common, result.error());
   if (arguments.csv) {
-    put(sweep_csv(*result));
+    print(sweep_csv(*result));
   } else {
-    put(common.json ? sweep_json(*result) + "\n" : sweep_text(*result));
+    print(common.json ? sweep_json(*result) + "\n" : sweep_text(*result));
   }
   return ExitCode::kOk;
 }
@@ -114,15 +115,14 @@ void put_json(const ProblemAndDevice& value, const selector::Explanation& explan
     append_explanation_json(explanation, out);
     out += '}';
   }
-  put(out + "\n");
+  print(out + "\n");
 }
 
 ExitCode select_one(const SelectArguments& arguments, const CommonOptions& common,
-                    const OpenedManifests& opened) {
+                    const RuledSelection& ruled) {
   const auto value = arguments.flags.problem();
   if (!value) return report_error(common, value.error());
-  const auto explanation =
-      selector::explain(opened.table, value->problem, value->device, options_of(arguments));
+  const auto explanation = ruled.explain(value->problem, value->device, options_of(arguments));
   if (!explanation) return report_error(common, explanation.error());
   if (common.json) {
     put_json(*value, *explanation, arguments.explain);
@@ -148,7 +148,7 @@ ExitCode select_compare(const SelectArguments& arguments, const CommonOptions& c
   }
   const auto text = run_compare(compare, common.json);
   if (!text) return report_error(common, text.error());
-  put(*text);
+  print(*text);
   return ExitCode::kOk;
 }
 
@@ -161,16 +161,18 @@ ExitCode run_select(const SelectArguments& arguments, const CommonOptions& commo
   }
   const auto opened = open_manifests(arguments.manifests, arguments.barred);
   if (!opened) return report_error(common, opened.error());
-  if (arguments.jsonl) return select_jsonl(arguments, common, *opened);
-  if (arguments.sweep) return select_sweep(arguments, common, *opened);
-  return select_one(arguments, common, *opened);
+  const auto ruled = RuledSelection::open(opened->table, arguments.overrides);
+  if (!ruled) return report_error(common, ruled.error());
+  if (arguments.jsonl) return select_jsonl(arguments, common, *ruled);
+  if (arguments.sweep) return select_sweep(arguments, common, *ruled);
+  return select_one(arguments, common, *ruled);
 }
 
 }  // namespace
 
 void add_select_command(CommandContext context) {
   auto arguments = std::make_shared<SelectArguments>();
-  CLI::App* command = context.app.add_subcommand("select", kHelp);
+  CLI::App* command = context.app.add_subcommand("select", kSelectHelp);
   add_common_options(*command, context.common);
   auto* manifest =
       command->add_option("-m,--manifest", arguments->manifests,
@@ -188,6 +190,9 @@ void add_select_command(CommandContext context) {
   jsonl->excludes(sweep);
   command->add_option("--bar", arguments->barred,
                       "Never choose this kernel: SHA256 or SHA256=REASON; may be repeated");
+  auto* overrides = command->add_option("--overrides", arguments->overrides,
+                                        "Rule file (docs/overrides.md): select under these rules; "
+                                        "--explain shows those that applied");
   command->add_flag("--cost-model-always", arguments->cost_model_always,
                     "Ask the tile_q cost model for one query token too");
   command->add_flag("--enable-tile-kv64", arguments->tile_kv64,
@@ -199,6 +204,7 @@ void add_select_command(CommandContext context) {
           "of the ranges given get another kernel")
       ->expected(2)
       ->excludes(manifest)
+      ->excludes(overrides)
       ->excludes(jsonl)
       ->excludes(sweep);
   arguments->model.add_to(*command);

@@ -25,7 +25,7 @@ struct StatusArguments {
   bool offline = false;
 };
 
-constexpr const char* kHelp =
+constexpr const char* kStatusHelp =
     R"(Shows what lies where: each layer of the store in search order, and how much of a
 manifest's kernels each layer serves. Needs no network and no GPU, and writes nothing;
 entries are judged by size ('cubist verify' hashes them).
@@ -177,7 +177,7 @@ ExitCode run_status(const StatusArguments& arguments, const CommonOptions& commo
 }  // namespace
 
 void add_status_command(CommandContext context) {
-  CLI::App* command = context.app.add_subcommand("status", kHelp);
+  CLI::App* command = context.app.add_subcommand("status", kStatusHelp);
   const auto arguments = std::make_shared<StatusArguments>();
   command
       ->add_option("-m,--manifest", arguments->manifests,

@@ -37,7 +37,7 @@ struct VerifyArguments {
   SourceArguments source;
 };
 
-constexpr const char* kHelp =
+constexpr const char* kVerifyHelp =
     R"(Hashes what lies in the store again and reports what is missing or broken.
 
 Without --manifest every entry of every layer is checked; with it, the entries of its
@@ -274,7 +274,7 @@ ExitCode run_verify(const VerifyArguments& arguments, const CommonOptions& commo
 }  // namespace
 
 void add_verify_command(CommandContext context) {
-  CLI::App* command = context.app.add_subcommand("verify", kHelp);
+  CLI::App* command = context.app.add_subcommand("verify", kVerifyHelp);
   const auto arguments = std::make_shared<VerifyArguments>();
   command->add_option("-m,--manifest", arguments->manifest,
                       "Check its kernels: a file, or a shipped name");

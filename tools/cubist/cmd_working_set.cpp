@@ -13,7 +13,7 @@
 #include "codec/problem_json.h"
 #include "command.h"
 #include "deployment_flags.h"
-#include "overrides/overrides.h"
+#include "ruled_selection.h"
 #include "select_input.h"
 #include "workingset/check.h"
 #include "workingset/set_file.h"
@@ -36,7 +36,7 @@ struct WorkingSetArguments {
   bool no_gaps = false;
 };
 
-constexpr const char* kHelp =
+constexpr const char* kWorkingSetHelp =
     R"(Finds the exact set of kernels that a deployment can ever need.
 
 Give the model, the GPU and the limits. Every kernel that selection can answer with in
@@ -52,8 +52,6 @@ Examples:
       --phase decode,context --batch 1..64 --max-q-len 1..4096
   cubist working-set -m M.json --num-q-heads 64 --num-kv-heads 8 --head-dim 128 \
       --device b200 --batch 1..256 --max-kv-len ..32768 --check 1000000)";
-
-void put(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 std::string megabytes(std::uint64_t bytes) {
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
@@ -107,14 +105,6 @@ void print_set(const WorkingSet& set, const Deployment& deployment,
               deployment.query.num_problems(), static_cast<unsigned long long>(set.boxes));
 }
 
-Result<overrides::Overrides> bind_overrides(const std::string& path,
-                                            const selector::KernelTable& table) {
-  CUBIST_ASSIGN_OR_RETURN(overrides::RuleFile file, overrides::load_rules(path));
-  std::vector<selector::PackView> packs;
-  for (const selector::PackTable& pack : table.packs()) packs.push_back(pack.pack());
-  return overrides::Overrides::bind(std::move(file), packs, table.barred());
-}
-
 Status check(const WorkingSetArguments& arguments, const CommonOptions& common,
              const selector::KernelTable& table, const workingset::Query& query,
              const WorkingSet& set) {
@@ -143,11 +133,9 @@ Status check(const WorkingSetArguments& arguments, const CommonOptions& common,
 Status run_working_set(const WorkingSetArguments& arguments, const CommonOptions& common) {
   CUBIST_ASSIGN_OR_RETURN(Deployment deployment, arguments.flags.read());
   CUBIST_ASSIGN_OR_RETURN(const OpenedManifests opened, open_manifests(arguments.manifests, {}));
-  std::optional<overrides::Overrides> rules;
-  if (!arguments.overrides.empty()) {
-    CUBIST_ASSIGN_OR_RETURN(rules, bind_overrides(arguments.overrides, opened.table));
-    deployment.query.overrides = &*rules;
-  }
+  CUBIST_ASSIGN_OR_RETURN(const auto rules,
+                          RuledSelection::open(opened.table, arguments.overrides));
+  deployment.query.overrides = rules.overrides();
   CUBIST_ASSIGN_OR_RETURN(const WorkingSet set,
                           workingset::find_working_set(opened.table, deployment.query));
   if (set.members.empty() || (arguments.no_gaps && !set.gaps.empty())) {
@@ -165,7 +153,7 @@ Status run_working_set(const WorkingSetArguments& arguments, const CommonOptions
     CUBIST_RETURN_IF_ERROR(write_file_atomically(arguments.output, text));
   }
   if (common.json || arguments.output == "-") {
-    put(text);
+    print(text);
     return {};
   }
   print_set(set, deployment, info);
@@ -178,7 +166,7 @@ Status run_working_set(const WorkingSetArguments& arguments, const CommonOptions
 void add_working_set_command(CommandContext context) {
   CLI::App* command = context.app.add_subcommand(
       "working-set", "Find the exact set of kernels that a deployment can need");
-  command->footer(kHelp);
+  command->footer(kWorkingSetHelp);
   auto arguments = std::make_shared<WorkingSetArguments>();
   add_common_options(*command, context.common);
   command

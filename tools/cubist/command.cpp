@@ -11,6 +11,8 @@ void add_common_options(CLI::App& command, CommonOptions& common) {
   command.add_flag("-q,--quiet", common.quiet, "No progress display and no hints");
 }
 
+void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
 ExitCode report_error(const CommonOptions& common, const Error& error) {
   const ExitCode exit_code = exit_code_for(error.code());
   if (common.json) {

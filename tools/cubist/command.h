@@ -42,6 +42,9 @@ void add_doctor_command(CommandContext context);
 /// --json and --quiet on a subcommand.
 void add_common_options(CLI::App& command, CommonOptions& common);
 
+/// Writes to standard output, as it is.
+void print(std::string_view text);
+
 /// Prints the error ("cubist: error: ..." on standard error, or {"error": {code, message}} with
 /// --json) and gives the exit code that belongs to it.
 ExitCode report_error(const CommonOptions& common, const Error& error);

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <memory>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -20,9 +22,22 @@ constexpr const char* kFooter = R"(Exit codes:
 
 Every command takes --json. Docs: README.md, manifests/FORMAT.md, docs/.)";
 
+/// In the list of commands, only the first sentence of each; `cubist COMMAND --help` has the rest.
+class CommandListFormatter : public CLI::Formatter {
+ public:
+  static constexpr int kNameWidth = 13;
+  std::string make_subcommand(const CLI::App* command) const override {
+    std::string text = command->get_description();
+    text.resize(std::min(text.size(), text.find_first_of(".:;")));
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    return fmt::format("  {:<{}}{}\n", command->get_name(), kNameWidth, text);
+  }
+};
+
 int run(int argc, char** argv) {
   CLI::App app{"Precompiled GPU kernels for inference runtimes: fetch, verify, select, launch."};
   app.require_subcommand(1);
+  app.formatter(std::make_shared<CommandListFormatter>());
   app.set_version_flag("--version", "cubist " CUBIST_VERSION_STRING);
   app.footer(kFooter);
   // As shells and scripts expect: of a flag given twice the last one counts. Lists keep all.
@@ -30,49 +45,21 @@ int run(int argc, char** argv) {
 
   CommonOptions common;
   ExitCode exit_code = ExitCode::kOk;
-  [[maybe_unused]] const CommandContext context{app, common, exit_code};
-#ifdef CUBIST_HAVE_IMPORT
+  const CommandContext context{app, common, exit_code};
   add_import_command(context);
-#endif
-#ifdef CUBIST_HAVE_INSPECT
   add_inspect_command(context);
-#endif
-#ifdef CUBIST_HAVE_LIST
   add_list_command(context);
-#endif
-#ifdef CUBIST_HAVE_MANIFEST
   add_manifest_command(context);
-#endif
-#ifdef CUBIST_HAVE_FETCH
   add_fetch_command(context);
-#endif
-#ifdef CUBIST_HAVE_VERIFY
   add_verify_command(context);
-#endif
-#ifdef CUBIST_HAVE_STATUS
   add_status_command(context);
-#endif
-#ifdef CUBIST_HAVE_GC
   add_gc_command(context);
-#endif
-#ifdef CUBIST_HAVE_SELECT
   add_select_command(context);
-#endif
-#ifdef CUBIST_HAVE_MAP
   add_map_command(context);
-#endif
-#ifdef CUBIST_HAVE_WORKING_SET
   add_working_set_command(context);
-#endif
-#ifdef CUBIST_HAVE_PRESETS
   add_presets_command(context);
-#endif
-#ifdef CUBIST_HAVE_LAUNCH
   add_launch_command(context);
-#endif
-#ifdef CUBIST_HAVE_DOCTOR
   add_doctor_command(context);
-#endif
 
   try {
     app.parse(argc, argv);
