@@ -1,0 +1,132 @@
+#include "config/configuration.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/file.h"
+#include "document/document.h"
+#include "document/json_text.h"
+
+namespace cubist::config {
+namespace {
+
+constexpr std::uint64_t kMaxFileBytes = 1 << 20;
+constexpr std::string_view kWhiteSpace = " \t\r\n\v\f";
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+std::string expand_folder(const DocumentNode& node, const std::string& text,
+                          std::string_view home) {
+  if (text.starts_with("~/") && home.starts_with('/')) {
+    return std::string(home) + text.substr(1);
+  }
+  if (!text.starts_with('/')) {
+    node.complain(
+        fmt::format("{} is no folder's absolute path; write /FOLDER or ~/FOLDER", in_quotes(text)));
+  }
+  return text;
+}
+
+void read_folders(const DocumentNode& node, std::string_view home, std::vector<std::string>& out) {
+  if (!node.read_strings(out)) return;
+  const std::vector<DocumentNode> items = node.items();
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = expand_folder(items[i], out[i], home);
+    if (out[i].find(':') != std::string::npos) {
+      items[i].complain(fmt::format("{} holds a ':', which separates folders", in_quotes(out[i])));
+    }
+  }
+}
+
+void read_sources(const DocumentNode& node, std::string_view home, std::vector<std::string>& out) {
+  if (!node.read_strings(out)) return;
+  const std::vector<DocumentNode> items = node.items();
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (out[i].starts_with("~/")) out[i] = expand_folder(items[i], out[i], home);
+    if (out[i].empty()) items[i].complain("an empty text is no source");
+    if (out[i].find_first_of(kWhiteSpace) == std::string::npos) continue;
+    items[i].complain(
+        fmt::format("{} holds white space, which separates sources", in_quotes(out[i])));
+  }
+}
+
+void refuse_nul(const DocumentNode& node, const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) {
+    if (text.find('\0') != std::string::npos) node.complain("a text holds a NUL");
+  }
+}
+
+}  // namespace
+
+Result<Configuration> parse_configuration(std::string_view text, std::string_view file_name,
+                                          std::string_view home) {
+  CUBIST_ASSIGN_OR_RETURN(const Document document, Document::parse(text, file_name));
+  const DocumentNode root = document.root();
+  if (!root.is_object()) root.complain("expected an object");
+  root.allow_only({"manifests", "store", "base_stores", "sources"});
+  Configuration found;
+  read_folders(root.member("manifests"), home, found.manifests);
+  const DocumentNode store = root.member("store");
+  if (store.read(found.store)) found.store = expand_folder(store, found.store, home);
+  read_folders(root.member("base_stores"), home, found.base_stores);
+  read_sources(root.member("sources"), home, found.sources);
+  for (const auto* texts : {&found.manifests, &found.base_stores, &found.sources}) {
+    refuse_nul(root, *texts);
+  }
+  refuse_nul(root, {found.store});
+  CUBIST_RETURN_IF_ERROR(document.status());
+  return found;
+}
+
+ConfigurationPath configuration_path() {
+  if (const char* named = std::getenv("CUBIST_CONFIG"); named != nullptr) {
+    return {named, *named != '\0'};
+  }
+  // The XDG specification asks to ignore a relative path here.
+  if (const std::string xdg = environment("XDG_CONFIG_HOME"); xdg.starts_with('/')) {
+    return {xdg + "/cubist/config.json", false};
+  }
+  if (const std::string home = environment("HOME"); home.starts_with('/')) {
+    return {home + "/.config/cubist/config.json", false};
+  }
+  return {};
+}
+
+Result<Configuration> load_configuration(const ConfigurationPath& place) {
+  if (place.path.empty()) return Configuration();
+  auto text = read_text_file(place.path, kMaxFileBytes);
+  if (!text) {
+    if (text.error().code() == StatusCode::kNotFound && !place.required) return Configuration();
+    return forward_error(text, "configuration");
+  }
+  return parse_configuration(*text, place.path, environment("HOME"));
+}
+
+std::vector<std::pair<std::string, std::string>> as_environment(
+    const Configuration& configuration) {
+  std::vector<std::pair<std::string, std::string>> variables;
+  const auto add = [&](const char* name, std::string value) {
+    if (!value.empty()) variables.emplace_back(name, std::move(value));
+  };
+  add("CUBIST_MANIFESTS", joined(configuration.manifests, ":"));
+  add("CUBIST_STORE", configuration.store);
+  add("CUBIST_STORE_BASE", joined(configuration.base_stores, ":"));
+  add("CUBIST_SOURCES", joined(configuration.sources, " "));
+  return variables;
+}
+
+std::vector<std::string> sources_from_environment() {
+  const std::string text = environment("CUBIST_SOURCES");
+  std::vector<std::string> sources;
+  for (std::size_t begin = text.find_first_not_of(kWhiteSpace); begin != std::string::npos;) {
+    const std::size_t end = std::min(text.find_first_of(kWhiteSpace, begin), text.size());
+    sources.push_back(text.substr(begin, end - begin));
+    begin = text.find_first_not_of(kWhiteSpace, end);
+  }
+  return sources;
+}
+
+}  // namespace cubist::config
