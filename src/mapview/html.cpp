@@ -17,16 +17,17 @@ body{font:14px system-ui,sans-serif;margin:16px;color:#111;background:#fff}
 h1{font-size:18px;margin:0 0 8px}
 .row{display:flex;gap:16px;align-items:flex-start;margin-bottom:12px}
 .hit{fill:transparent;cursor:crosshair}
-table{border-collapse:collapse;margin-top:12px;font-size:13px}
+table{border-collapse:collapse;margin:0 0 16px;font-size:13px}
 td,th{padding:2px 10px 2px 0;text-align:left;vertical-align:top}
 .c{display:inline-block;width:26px;text-align:center;border:1px solid #333;font-weight:600;font-size:11px}
-#tip{position:fixed;right:12px;bottom:12px;max-width:46em;background:#fff;border:1px solid #333;
+#tip{position:fixed;right:12px;bottom:12px;pointer-events:none;max-width:46em;background:#fff;border:1px solid #333;
  padding:8px 10px;font-size:12px;white-space:pre-wrap;overflow-wrap:anywhere;box-shadow:2px 2px 6px #0003}
 @media print{#tip{display:none}}
 </style></head><body>
 <h1>Which kernel serves which problem</h1>
 <p>Each cell is the problem of its labelled lengths. Letters name kinds of kernels; striped cells are
-fallbacks (the rules find nothing and another kernel serves), crossed ones have no kernel.</p>
+fallbacks (the rules find nothing and another kernel serves), crossed ones have no kernel. Point at a
+cell to see its kernel, plan, runner-up and modelled cost on every map of its row.</p>
 )";
 
 // D holds maps: {t: title, b, q, l: axes, n: kernel names, k, r: kernel and runner-up, c, d: their
@@ -55,13 +56,14 @@ document.addEventListener('mousemove',e=>{
   const r=h.getBoundingClientRect(),M=D[+h.dataset.map];
   const l=Math.min(M.l.length-1,Math.max(0,Math.floor((e.clientX-r.left)/r.width*M.l.length)));
   const y=Math.min(M.b.length-1,Math.max(0,Math.floor((e.clientY-r.top)/r.height*M.b.length)));
+  // Where the pointer is not.
+  const low=e.clientY>innerHeight/2;
+  tip.style.top=low?'12px':'auto';tip.style.bottom=low?'auto':'12px';
   show(+h.dataset.map,+h.dataset.q,M.b.length-1-y,l);
 });
 function fromHash(){
   const p=location.hash.slice(1).split('/').map(Number);
-  if(p.length===4&&p.every(Number.isInteger)){
-    show(...p);
-  }
+  if(p.length===4&&p.every(Number.isInteger))show(...p);
 }
 addEventListener('hashchange',fromHash);fromHash();
 )JS";
@@ -162,27 +164,29 @@ std::string picture(const Legend& legend, std::size_t number, const CellMap& map
   return out + "</svg>\n";
 }
 
+std::string pattern_row(std::string_view pattern, std::string_view text, std::size_t cells) {
+  return fmt::format(
+      "<tr><td><svg width=\"28\" height=\"16\"><rect x=\"1\" y=\"1\" width=\"26\" height=\"14\" "
+      "fill=\"url(#{})\" stroke=\"#333\"/></svg></td><td>{}</td><td>{}</td><td></td></tr>\n",
+      pattern, text, cells);
+}
+
 std::string legend_table(const Legend& legend) {
   std::string out = "<table><tr><th></th><th>kind</th><th>cells</th><th>kernels</th></tr>\n";
   for (const LegendEntry& entry : legend.entries()) {
-    std::string names;
-    for (const std::string& name : entry.names) {
-      names += (names.empty() ? "" : "<br>") + escaped(name);
-    }
+    if (entry.cells == 0) continue;
+    std::string names = fmt::format("<details><summary>{}</summary>", entry.names.size());
+    for (const std::string& name : entry.names) names += escaped(name) + "<br>";
     out += fmt::format(
         "<tr><td><span class=\"c\" style=\"background:{};color:{}\">{}</span></td>"
-        "<td>{}</td><td>{}</td><td>{}</td></tr>\n",
-        entry.fill, entry.ink, entry.code, escaped(entry.kind),
-        entry.cells == 0 ? std::string("runner-up only") : std::to_string(entry.cells), names);
+        "<td>{}</td><td>{}</td><td>{}</details></td></tr>\n",
+        entry.fill, entry.ink, entry.code, escaped(entry.kind), entry.cells, names);
   }
   if (legend.fallbacks() > 0) {
-    out += fmt::format("<tr><td></td><td>striped: fallback</td><td>{}</td><td></td></tr>\n",
+    out += pattern_row("fallback", "striped: fallback, the rules find nothing and another serves",
                        legend.fallbacks());
   }
-  if (legend.gaps() > 0) {
-    out += fmt::format("<tr><td></td><td>crossed: no kernel</td><td>{}</td><td></td></tr>\n",
-                       legend.gaps());
-  }
+  if (legend.gaps() > 0) out += pattern_row("gap", "crossed: no kernel", legend.gaps());
   return out + "</table>\n";
 }
 
@@ -190,13 +194,12 @@ std::string legend_table(const Legend& legend) {
 
 std::string render_html(const std::vector<CellMap>& maps, std::size_t per_row) {
   const Legend legend(maps);
-  std::string out(kHead);
+  std::string out = std::string(kHead) + legend_table(legend);
   for (std::size_t i = 0; i < maps.size(); ++i) {
     if (i % per_row == 0) out += i == 0 ? "<div class=\"row\">\n" : "</div><div class=\"row\">\n";
     out += picture(legend, i, maps[i], i == 0);
   }
-  out += "</div>\n" + legend_table(legend);
-  out += "<div id=\"tip\" hidden></div>\n<script>\n";
+  out += "</div>\n<div id=\"tip\" hidden></div>\n<script>\n";
   return out + data_script(maps, per_row) + std::string(kScript) + "</script></body></html>\n";
 }
 

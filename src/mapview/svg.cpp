@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "mapview/describe.h"
+#include "mapview/fields.h"
 
 namespace cubist::mapview {
 namespace {
@@ -12,8 +13,9 @@ constexpr double kMarginLeft = 58;
 constexpr double kMarginTop = 46;
 constexpr double kPanelGap = 54;
 constexpr double kPanelWidth = 720;
-constexpr double kPanelHeight = 260;
+constexpr double kPanelHeight = 384;
 constexpr double kLegendLine = 18;
+constexpr double kSmallestLetter = 6.5;
 
 /// Cells of a row from `first` up to `end` that look alike.
 struct Run {
@@ -21,10 +23,6 @@ struct Run {
   std::size_t end = 0;
   const Cell* cell = nullptr;
 };
-
-bool look_alike(const Cell& a, const Cell& b) {
-  return a.kernel == b.kernel && a.fallback == b.fallback;
-}
 
 std::vector<Run> runs_of(const CellMap& map, std::size_t q, std::size_t row) {
   std::vector<Run> runs;
@@ -74,31 +72,41 @@ class Drawer {
     put("<text x=\"{}\" y=\"{}\" class=\"s\">max_q_len {}</text>", kMarginLeft, top - 4,
         map_.axes.max_q_len[q]);
     const std::size_t rows = map_.axes.batch.size();
-    std::vector<Letter> letters;
     std::string edges;
     for (std::size_t row = 0; row < rows; ++row) {
       // Small batches below, as on any chart.
       const double y = top + height_ * static_cast<double>(rows - 1 - row);
-      for (const Run& run : runs_of(map_, q, row)) draw_run(q, row, run, y, letters);
+      for (const Run& run : runs_of(map_, q, row)) draw_run(q, row, run, y);
       add_edges(q, row, y, edges);
     }
     // Above the cells: edges, so that fields show without colours, and then the letters.
     if (!edges.empty()) put("<path class=\"e\" d=\"{}\"/>", edges);
-    for (const Letter& letter : letters) {
-      put("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"l\" fill=\"{}\">{}</text>", letter.x, letter.y,
-          letter.entry->ink, letter.entry->code);
-    }
+    draw_letters(q, top);
     put("<rect x=\"{}\" y=\"{}\" width=\"{:.2f}\" height=\"{:.2f}\" class=\"f\"/>", kMarginLeft,
         top, panel_width(), panel_height());
     draw_batches(top);
     draw_lengths(top + panel_height());
   }
 
-  struct Letter {
-    double x = 0;
-    double y = 0;
-    const LegendEntry* entry = nullptr;
-  };
+  /// One letter in each field that has room for it, larger in larger ones.
+  void draw_letters(std::size_t q, double top) {
+    const auto rows = static_cast<double>(map_.axes.batch.size());
+    for (const CellBox& room : rooms_of_fields(map_, q, width_, height_)) {
+      const Cell& cell = map_.at(q, room.row, room.column);
+      if (cell.kernel == Cell::kNone) continue;
+      const LegendEntry& entry = legend_.entries()[legend_.entry_of(number_, cell.kernel)];
+      const double width = width_ * static_cast<double>(room.columns());
+      const double height = height_ * static_cast<double>(room.rows());
+      const double letters = static_cast<double>(entry.code.size());
+      const double size = std::min({13.0, 1.2 * height, 1.2 * width / letters});
+      if (size < kSmallestLetter) continue;
+      const double x = kMarginLeft + width_ * static_cast<double>(room.column) + width / 2;
+      const double y = top + height_ * (rows - static_cast<double>(room.end_row)) + height / 2;
+      put("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"l h\" stroke=\"{}\" font-size=\"{:.1f}\" "
+          "fill=\"{}\">{}</text>",
+          x, y + 0.36 * size, entry.fill, size, entry.ink, entry.code);
+    }
+  }
 
   /// Lines at the left of runs and below cells that differ from those of the row below.
   void add_edges(std::size_t q, std::size_t row, double y, std::string& edges) const {
@@ -121,20 +129,14 @@ class Drawer {
     }
   }
 
-  void draw_run(std::size_t q, std::size_t row, const Run& run, double y,
-                std::vector<Letter>& letters) {
+  void draw_run(std::size_t q, std::size_t row, const Run& run, double y) {
     const double x = kMarginLeft + width_ * static_cast<double>(run.first);
     const double w = width_ * static_cast<double>(run.end - run.first);
     const bool gap = run.cell->kernel == Cell::kNone;
     const std::string fill =
         gap ? "url(#gap)" : legend_.entries()[legend_.entry_of(number_, run.cell->kernel)].fill;
     put_rect(x, y, w, fill, with_titles_ ? title_of(q, row, run) : std::string());
-    if (gap) return;
     if (run.cell->fallback != FallbackReason::kNone) put_rect(x, y, w, "url(#fallback)", {});
-    if (shows_letter(q, row, run)) {
-      letters.push_back({x + w / 2, y + height_ / 2 + 3.5,
-                         &legend_.entries()[legend_.entry_of(number_, run.cell->kernel)]});
-    }
   }
 
   void put_rect(double x, double y, double w, std::string_view fill, const std::string& title) {
@@ -146,17 +148,6 @@ class Drawer {
     out_.body += title.empty() ? "/>\n" : "><title>" + title + "</title></rect>\n";
   }
 
-  /// Where a field of one kernel begins, and again every few rows.
-  bool shows_letter(std::size_t q, std::size_t row, const Run& run) const {
-    if (width_ * static_cast<double>(run.end - run.first) < 14) return false;
-    if (height_ < 10 && row + 1 == map_.axes.batch.size()) return false;  // the frame is there
-    const auto every = static_cast<std::size_t>(std::max(1.0, std::ceil(48 / height_)));
-    const auto offset = static_cast<std::size_t>(std::max(1.0, std::ceil(10 / height_))) - 1;
-    if (row % every == std::min(offset, every - 1)) return true;
-    if (height_ < 10 || row == 0) return row == 0 && height_ >= 10;
-    return !look_alike(map_.at(q, row - 1, (run.first + run.end) / 2), *run.cell);
-  }
-
   std::string title_of(std::size_t q, std::size_t row, const Run& run) const {
     const Axes& axes = map_.axes;
     std::string text =
@@ -165,6 +156,9 @@ class Drawer {
     const Cell& cell = *run.cell;
     if (cell.kernel == Cell::kNone) return text + "no kernel";
     text += map_.kernels[static_cast<std::size_t>(cell.kernel)]->name;
+    if (run.end - run.first > 1) {
+      text += fmt::format("\nat max_kv_len {}:", axes.max_kv_len[run.first]);
+    }
     text += fmt::format("\ngrid {} x {} x {}, {} CTAs per KV sequence, cluster {}", cell.grid[0],
                         cell.grid[1], cell.grid[2], cell.num_ctas_kv, cell.cluster);
     if (cell.time > 0) text += fmt::format("\nmodelled cost {:.0f}", cell.time);
@@ -182,12 +176,15 @@ class Drawer {
   }
 
   void draw_batches(double top) {
-    double free = top - 12;
-    for (std::size_t row = map_.axes.batch.size(); row-- > 0;) {
-      const double y =
-          top + height_ * (static_cast<double>(map_.axes.batch.size() - row) - 0.5) + 3.5;
-      if (y < free) continue;
-      free = y + 11;
+    const std::size_t last = map_.axes.batch.size() - 1;
+    const auto middle_of = [&](std::size_t row) {
+      return top + height_ * (static_cast<double>(last - row) + 0.5) + 3.5;
+    };
+    double free = top + panel_height() + 12;
+    for (std::size_t row = 0; row <= last; ++row) {
+      const double y = middle_of(row);
+      if (y > free || (row < last && y < middle_of(last) + 11)) continue;
+      free = y - 11;
       put("<text x=\"{}\" y=\"{:.1f}\" class=\"a\" text-anchor=\"end\">{}</text>", kMarginLeft - 5,
           y, map_.axes.batch[row]);
     }
@@ -231,7 +228,7 @@ void put_legend_line(std::string_view fill, std::string_view ink, std::string_vi
                      const std::string& text, double y, std::string& out) {
   out += fmt::format(
       "<rect x=\"0\" y=\"{0}\" width=\"26\" height=\"14\" fill=\"{1}\" class=\"f2\"/>"
-      "<text x=\"13\" y=\"{2}\" class=\"l\" fill=\"{3}\">{4}</text>"
+      "<text x=\"13\" y=\"{2}\" class=\"l\" font-size=\"11\" fill=\"{3}\">{4}</text>"
       "<text x=\"34\" y=\"{2}\" class=\"s\">{5}</text>\n",
       y, fill, y + 11, ink, code, escaped(text));
 }
@@ -275,7 +272,8 @@ std::string drawing_definitions() {
          "</defs>\n"
          "<style>text{font-family:system-ui,sans-serif}.t{font-size:15px;font-weight:600}"
          ".s{font-size:12px}.a{font-size:10px}"
-         ".l{font-size:10px;font-weight:600;text-anchor:middle;pointer-events:none}"
+         ".l{font-weight:600;text-anchor:middle;pointer-events:none}"
+         ".h{paint-order:stroke;stroke-width:3px}"
          "rect{shape-rendering:crispEdges}"
          ".e{fill:none;stroke:#000;stroke-width:.7;pointer-events:none}"
          ".f{fill:none;stroke:#333;pointer-events:none}.f2{stroke:#333}</style>\n";
@@ -288,9 +286,11 @@ MapDrawing draw_map(const Legend& legend, std::size_t number, const CellMap& map
 
 std::string render_svg(const std::vector<CellMap>& maps, std::size_t per_row) {
   const Legend legend(maps);
-  std::string body;
+  double legend_height = 0;
+  const std::string entries = legend_drawing(legend, legend_height);
+  std::string body = fmt::format("<g transform=\"translate(16 16)\">\n{}</g>\n", entries);
   double x = 16;
-  double top = 16;
+  double top = 16 + legend_height + 16;
   double row_height = 0;
   double width = 640;
   for (std::size_t i = 0; i < maps.size(); ++i) {
@@ -305,16 +305,12 @@ std::string render_svg(const std::vector<CellMap>& maps, std::size_t per_row) {
     width = std::max(width, x);
     row_height = std::max(row_height, drawing.height);
   }
-  const double height = top + row_height + 8;
-  double legend_height = 0;
-  const std::string entries = legend_drawing(legend, legend_height);
-  body += fmt::format("<g transform=\"translate(16 {})\">\n{}</g>\n", height, entries);
   return fmt::format(
              "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
              "width=\"{0:.0f}\" height=\"{1:.0f}\" role=\"img\">\n"
              "<title>Which kernel serves which problem</title>\n"
              "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
-             width, height + legend_height + 16) +
+             width, top + row_height) +
          drawing_definitions() + body + "</svg>\n";
 }
 

@@ -1,10 +1,10 @@
 #include "overrides/overrides.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "document/json_text.h"
 #include "model/derived_problem.h"
+#include "overrides/kernel_check.h"
 
 namespace cubist::overrides {
 namespace {
@@ -12,38 +12,6 @@ namespace {
 using selector::BarredKernel;
 using selector::KernelTable;
 using selector::PackView;
-
-bool any_kernel(std::span<const PackView> packs, const KernelFilter& filter) {
-  return std::any_of(packs.begin(), packs.end(), [&](const PackView& pack) {
-    return std::any_of(pack.kernels.begin(), pack.kernels.end(),
-                       [&](const KernelRecord& record) { return filter.matches(record); });
-  });
-}
-
-Status check_filter(const RuleFile& file, const Rule& rule, std::string_view verb,
-                    const KernelFilter& filter, std::span<const PackView> packs) {
-  if (filter.empty() || any_kernel(packs, filter)) return {};
-  return fail(
-      StatusCode::kInvalidArgument,
-      "{}: rule {}: {} matches no kernel of the manifest: {}. 'cubist list' shows what there "
-      "is",
-      file.file, in_quotes(rule.name), verb, filter.describe());
-}
-
-Status check_bars(const RuleFile& file, std::span<const PackView> packs) {
-  std::unordered_set<Sha256Digest> known;
-  for (const PackView& pack : packs) {
-    for (const KernelRecord& record : pack.kernels) known.insert(record.sha256);
-  }
-  for (const Bar& bar : file.bars) {
-    if (known.count(bar.sha256) != 0) continue;
-    return fail(StatusCode::kInvalidArgument,
-                "{}: bar: no kernel of the manifest has the sha256 {}; the rule file may be meant "
-                "for another release",
-                file.file, bar.sha256.hex());
-  }
-  return {};
-}
 
 std::string with_reason(std::string text, const std::string& reason) {
   return reason.empty() ? text : text + " (" + reason + ")";
@@ -69,11 +37,7 @@ std::string reason_against(const KernelRecord& record, const std::vector<const R
 
 Result<Overrides> Overrides::bind(RuleFile file, std::span<const PackView> packs,
                                   std::span<const BarredKernel> barred) {
-  CUBIST_RETURN_IF_ERROR(check_bars(file, packs));
-  for (const Rule& rule : file.rules) {
-    CUBIST_RETURN_IF_ERROR(check_filter(file, rule, "force", rule.force, packs));
-    CUBIST_RETURN_IF_ERROR(check_filter(file, rule, "forbid", rule.forbid, packs));
-  }
+  CUBIST_RETURN_IF_ERROR(check_against_kernels(file, packs));
   auto state = std::make_unique<State>();
   state->packs.assign(packs.begin(), packs.end());
   state->barred.assign(barred.begin(), barred.end());
@@ -145,10 +109,16 @@ Result<Selection> Overrides::select(const AttentionProblem& problem, const Devic
   CUBIST_ASSIGN_OR_RETURN(const KernelTable* table, table_for(problem, device));
   Result<Selection> selection = selector::select(*table, problem, device, options);
   if (selection) return selection;
+  const std::string context = context_of(problem, device);
+  if (context.empty()) return selection;
+  return forward_error(selection, context);
+}
+
+std::string Overrides::context_of(const AttentionProblem& problem,
+                                  const DeviceProfile& device) const {
   const RuleNumbers rules = applying(problem, device);
-  if (rules.empty()) return selection;
-  return forward_error(
-      selection, fmt::format("with override rules {} of {}", names_of(rules), state_->file.file));
+  if (rules.empty()) return {};
+  return fmt::format("with override rules {} of {}", names_of(rules), state_->file.file);
 }
 
 std::vector<std::string> Overrides::describe(const AttentionProblem& problem,
@@ -179,6 +149,10 @@ Result<selector::Explanation> Overrides::explain(const AttentionProblem& problem
                           selector::explain(*table, problem, device, options));
   for (std::string& sentence : describe(problem, device)) {
     explanation.request.push_back({"override", std::move(sentence)});
+  }
+  if (const std::string context = context_of(problem, device);
+      explanation.refusal && !context.empty()) {
+    explanation.refusal = std::move(*explanation.refusal).with_context(context);
   }
   return explanation;
 }

@@ -30,8 +30,9 @@ class Overrides {
  public:
   /// packs   must outlive the object, as must their records
   /// barred  kernels barred already (revocations)
-  /// errors  kInvalidArgument: a hash or filter that no kernel of the packs answers to, by file and
-  ///         rule
+  /// errors  kInvalidArgument: a hash, filter or condition that no kernel of the packs answers to,
+  /// by
+  ///         file, rule and field
   static Result<Overrides> bind(RuleFile file, std::span<const selector::PackView> packs,
                                 std::span<const selector::BarredKernel> barred = {});
 
@@ -45,7 +46,7 @@ class Overrides {
                            const selector::SelectOptions& options = {}) const;
 
   /// `selector::explain` from that table, with a step "override" for each rule that applied and for
-  /// each force that came too late.
+  /// each force that came too late; a refusal names the rules that applied.
   Result<selector::Explanation> explain(const AttentionProblem& problem,
                                         const DeviceProfile& device,
                                         const selector::SelectOptions& options = {}) const;
@@ -73,6 +74,8 @@ class Overrides {
   RuleNumbers applying(const AttentionProblem& problem, const DeviceProfile& device) const;
   Result<std::unique_ptr<const selector::KernelTable>> build_table(const RuleNumbers& rules) const;
   std::string names_of(const RuleNumbers& rules) const;
+  /// Which rules applied, for an error; empty: none.
+  std::string context_of(const AttentionProblem& problem, const DeviceProfile& device) const;
 
   std::unique_ptr<State> state_;
 };

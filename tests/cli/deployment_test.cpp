@@ -104,6 +104,105 @@ TEST_CASE("working-set refuses what it cannot answer, and writes nothing") {
   refuse({"--batch", "1", "--overrides", scratch / "none.json"}, 2, "none.json");
 }
 
+TEST_CASE("ranges that are empty or inverted are refused by field, wherever they are given") {
+  struct Row {
+    std::string flag, text, words;
+  };
+  const std::vector<Row> rows = {{"batch", "8..2", "--batch '8..2': '8..2' ends before it starts"},
+                                 {"batch", "", "--batch"},
+                                 {"batch", "0", "--batch"},
+                                 {"max-q-len", "4..1", "--max-q-len"},
+                                 {"max-q-len", "..", "--max-q-len"},
+                                 {"max-kv-len", "9..", "--max-kv-len"},
+                                 {"max-kv-len", "x", "--max-kv-len"}};
+  const Arguments set = {"working-set", "-m", "flashinfer-0.6.13"};
+  const Arguments map = {"map", "flashinfer-0.6.13"};
+  const Arguments compare = {"select", "--compare", "flashinfer-0.6.8", "flashinfer-0.6.13"};
+  for (const Row& row : rows) {
+    for (const Arguments& command : {set, map, compare}) {
+      Arguments all = with(command, {"--model", "qwen3-8b", "--device", "b200"});
+      if (row.flag != "batch") all = with(all, {"--batch", "1..4"});
+      const ToolRun done = run(with(all, {"--" + row.flag, row.text}));
+      CAPTURE(command[0], row.flag, row.text, done.err);
+      CHECK(done.exit_code == 2);
+      CHECK(contains(done.err, row.words));
+      CHECK(done.out.empty());
+    }
+  }
+}
+
+TEST_CASE("models and devices that are not known, and files that are none, are refused by name") {
+  const test::Scratch scratch;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(scratch / name) << text;
+    return scratch / name;
+  };
+  const std::string heads = R"("num_attention_heads":32,"hidden_size":4096)";
+  struct Row {
+    std::string model, device, words;
+  };
+  const std::vector<Row> rows = {
+      {"gpt-oss-999b", "b200", "no model preset is called 'gpt-oss-999b'"},
+      {"qwen3-8b", "b9000", "no device preset is called 'b9000'"},
+      {scratch / "none/config.json", "b200", "none/config.json"},
+      {write("a.json", "{"), "b200", "a.json"},
+      {write("b.json", R"({"model_type":"mamba2"})"), "b200", "/model_type: 'mamba2' is not known"},
+      {write("c.json", R"({"model_type":"llama",)" + heads + "}"), "b200",
+       "/num_hidden_layers: the key is missing"},
+      {write("d.json", R"({"model_type":"llama","num_hidden_layers":2,"num_key_value_heads":5,)" +
+                           heads + "}"),
+       "b200", "num_q_heads is 32; it must be a multiple of num_kv_heads, 5"},
+      {write("e.json", R"({"model_type":"gpt_oss","num_hidden_layers":3,"num_attention_heads":64,)"
+                       R"("num_key_value_heads":8,"sliding_window":128,)"
+                       R"("layer_types":["full_attention"]})"),
+       "b200", "has 1 entries and num_hidden_layers is 3"}};
+  for (const Row& row : rows) {
+    for (const Arguments& command : {Arguments{"working-set", "-m", "flashinfer-0.6.13"},
+                                     Arguments{"map", "flashinfer-0.6.13"}}) {
+      const ToolRun done =
+          run(with(command, {"--model", row.model, "--device", row.device, "--batch", "1"}));
+      CAPTURE(command[0], row.model, row.device, done.err);
+      CHECK(done.exit_code == 2);
+      CHECK(contains(done.err, row.words));
+      CHECK(done.out.empty());
+    }
+  }
+}
+
+TEST_CASE("a user's model file and a Hugging Face config.json stand where a preset's name does") {
+  const test::Scratch scratch;
+  std::ofstream(scratch / "mine.json") <<
+      R"({"schema":"cubist.models","schema_version":1,"models":[{"name":"mine","max_kv_len":4096,
+          "attention":[{"name":"full","layers":2,"num_q_heads":32,"num_kv_heads":8,
+                        "head_dim_qk":128}]}]})";
+  const Arguments rest = {"--device", "b200", "--batch", "1..8", "--page-size", "32", "--json"};
+  const auto mine = json_of(run(with({"working-set", "-m", "flashinfer-0.6.13", "--presets",
+                                      scratch / "mine.json", "--model", "mine"},
+                                     rest)));
+  CHECK(mine["query"]["model"] == "mine");
+  const std::string config = CUBIST_SOURCE_DIR "/tests/unit/presets/configs/qwen3.json";
+  const auto theirs =
+      json_of(run(with({"working-set", "-m", "flashinfer-0.6.13", "--model", config}, rest)));
+  CHECK(theirs["totals"]["kernels"].get<int>() > 0);
+}
+
+TEST_CASE("select --compare takes the same manifest under two devices or two revisions") {
+  const auto compare = [](const std::string& before, const std::string& after) {
+    return json_of(
+        run({"select", "--compare", before, after, "--model", "deepseek-v3", "--batch", "1..64",
+             "--max-kv-len", "..8192", "--page-size", "32", "--device", "b200", "--json"}));
+  };
+  const auto devices = compare("flashinfer-0.6.13", "flashinfer-0.6.13,device=gb200");
+  CHECK(devices["problems"] == 64 * 8192);
+  CHECK(devices["changed"].get<std::int64_t>() > 0);
+  CHECK(devices["appears"] == 0);
+  const auto revisions =
+      compare("flashinfer-0.6.13,revision=trtllm-gen-fmha-0.6.8", "flashinfer-0.6.13");
+  CHECK(revisions["changed"].get<std::int64_t>() > 0);
+  const auto same = compare("flashinfer-0.6.13", "flashinfer-0.6.13");
+  CHECK(same["same"] == same["problems"]);
+}
+
 TEST_CASE("select --compare tells what an upgrade changes") {
   const Arguments sides = {"select",  "--compare",   "flashinfer-0.6.8", "flashinfer-0.6.13",
                            "--model", "deepseek-v3", "--device",         "b200"};

@@ -33,9 +33,9 @@ struct Task {
 
 class LineAnswerer {
  public:
-  LineAnswerer(const selector::KernelTable& table, const DeviceProfile& device,
+  LineAnswerer(const RuledSelection& ruled, const DeviceProfile& device,
                const selector::SelectOptions& options)
-      : table_(table), device_(device), options_(options) {}
+      : ruled_(ruled), device_(device), options_(options) {}
 
   void answer(Task& task) {
     std::string_view rest = task.input;
@@ -54,8 +54,8 @@ class LineAnswerer {
       ++task.counts.malformed;
       Error error = std::move(status.error()).with_context(fmt::format("line {}", number));
       append_error_json({}, error, task.output);
-    } else if (status = selector::select_into(table_, problem_.value.problem, problem_.value.device,
-                                              options_, selection_);
+    } else if (status = ruled_.select_into(problem_.value.problem, problem_.value.device, options_,
+                                           selection_);
                !status) {
       ++task.counts.refused;
       append_error_json(problem_.in_text, status.error(), task.output);
@@ -67,7 +67,7 @@ class LineAnswerer {
     task.output.push_back('\n');
   }
 
-  const selector::KernelTable& table_;
+  const RuledSelection& ruled_;
   const DeviceProfile& device_;
   const selector::SelectOptions& options_;
   ProblemLine problem_;
@@ -107,9 +107,9 @@ Status write_all(int output, std::string_view text) {
 
 class JsonlRun {
  public:
-  JsonlRun(const selector::KernelTable& table, const DeviceProfile& device,
+  JsonlRun(const RuledSelection& ruled, const DeviceProfile& device,
            const selector::SelectOptions& options, int output)
-      : table_(table),
+      : ruled_(ruled),
         device_(device),
         options_(options),
         output_(output),
@@ -120,7 +120,7 @@ class JsonlRun {
     line_ += static_cast<std::uint64_t>(std::count(lines.begin(), lines.end(), '\n'));
     std::atomic<std::size_t> next{0};
     const auto work = [&] {
-      LineAnswerer answerer(table_, device_, options_);
+      LineAnswerer answerer(ruled_, device_, options_);
       for (std::size_t i = next++; i < tasks.size(); i = next++) answerer.answer(tasks[i]);
     };
     std::vector<std::thread> helpers;
@@ -141,7 +141,7 @@ class JsonlRun {
   const JsonlCounts& counts() const { return counts_; }
 
  private:
-  const selector::KernelTable& table_;
+  const RuledSelection& ruled_;
   const DeviceProfile& device_;
   const selector::SelectOptions& options_;
   int output_;
@@ -157,9 +157,9 @@ bool more_is_waiting(int input) {
 
 }  // namespace
 
-Result<JsonlCounts> run_jsonl(const selector::KernelTable& table, const DeviceProfile& device,
+Result<JsonlCounts> run_jsonl(const RuledSelection& ruled, const DeviceProfile& device,
                               const selector::SelectOptions& options, int input, int output) {
-  JsonlRun run(table, device, options, output);
+  JsonlRun run(ruled, device, options, output);
   std::string buffer;
   while (true) {
     const std::size_t filled = buffer.size();

@@ -4,7 +4,7 @@
 
 #include "base/result.h"
 #include "model/device_profile.h"
-#include "selector/select.h"
+#include "ruled_selection.h"
 
 namespace cubist::tools {
 
@@ -18,7 +18,7 @@ struct JsonlCounts {
 /// Answers problems line by line, in order, on as many threads as the machine has. Every line with
 /// anything on it gets one line back; a short write ends the run (kIo). Answers what has arrived
 /// before it waits for more, so it can sit behind a pipe.
-Result<JsonlCounts> run_jsonl(const selector::KernelTable& table, const DeviceProfile& device,
+Result<JsonlCounts> run_jsonl(const RuledSelection& ruled, const DeviceProfile& device,
                               const selector::SelectOptions& options, int input, int output);
 
 }  // namespace cubist::tools

@@ -108,8 +108,8 @@ std::string describe_kernel(const LaunchPlan& plan) {
 
 class Sweep {
  public:
-  Sweep(const selector::KernelTable& table, const selector::SelectOptions& options)
-      : table_(table), options_(options) {}
+  Sweep(const RuledSelection& ruled, const selector::SelectOptions& options)
+      : ruled_(ruled), options_(options) {}
 
   Result<SweepResult> run(const ProblemFlags& flags) {
     CUBIST_ASSIGN_OR_RETURN(base_.device, flags.device());
@@ -197,7 +197,7 @@ class Sweep {
 
   Outcome ask(const ProblemAndDevice& problem) {
     ++result_.num_problems;
-    status_ = selector::select_into(table_, problem.problem, problem.device, options_, selection_);
+    status_ = ruled_.select_into(problem.problem, problem.device, options_, selection_);
     if (!status_) {
       ++result_.num_refused;
       return {nullptr, FallbackReason::kNone, status_.error().code()};
@@ -222,7 +222,7 @@ class Sweep {
 
   static constexpr std::size_t kNoAxis = static_cast<std::size_t>(-1);
 
-  const selector::KernelTable& table_;
+  const RuledSelection& ruled_;
   const selector::SelectOptions& options_;
   ProblemAndDevice base_;
   std::vector<Axis> axes_;
@@ -242,9 +242,9 @@ std::string csv_text(std::string_view text) {
 
 }  // namespace
 
-Result<SweepResult> run_sweep(const selector::KernelTable& table, const ProblemFlags& flags,
+Result<SweepResult> run_sweep(const RuledSelection& ruled, const ProblemFlags& flags,
                               const selector::SelectOptions& options) {
-  return Sweep(table, options).run(flags);
+  return Sweep(ruled, options).run(flags);
 }
 
 std::string sweep_csv(const SweepResult& result) {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "ruled_selection.h"
 #include "select_flags.h"
-#include "selector/select.h"
 
 namespace cubist::tools {
 
@@ -34,7 +34,7 @@ struct SweepResult {
 /// walked value by value and shown as stretches with one kernel each. Ranges of other axes double
 /// from their start and end with their end; "1..9:2" steps by 2. errors  kInvalidArgument: an empty
 /// or inverted range, no range at all, more than 10,000,000 problems
-Result<SweepResult> run_sweep(const selector::KernelTable& table, const ProblemFlags& flags,
+Result<SweepResult> run_sweep(const RuledSelection& ruled, const ProblemFlags& flags,
                               const selector::SelectOptions& options);
 
 std::string sweep_csv(const SweepResult& result);

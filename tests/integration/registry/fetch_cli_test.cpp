@@ -83,6 +83,61 @@ TEST_CASE_METHOD(
                            Contains("\"path\": \"" + entry(1) + "\""));
 }
 
+TEST_CASE_METHOD(Cli, "fetch --working-set brings the set's kernels and no other") {
+  set_source({Source::Kind::kFolder, release.tree(), MadeRelease::kPrefix});
+  const std::string set = release.scratch() / "set.json";
+  const auto entry_of = [&](std::size_t kernel) {
+    const auto& record = release.kernels()[kernel];
+    return R"({"name":")" + record.name + R"(","pack":")" + release.manifest().packs[0].name +
+           R"(","sha256":")" + record.sha256.hex() + R"(","size":)" +
+           std::to_string(record.size_bytes) + "}";
+  };
+  const auto write_set = [&](const std::string& manifests, const std::string& kernels) {
+    std::ofstream(set) << R"({"schema":"cubist.working_set","schema_version":1,"manifests":[)"
+                       << manifests << R"(],"kernels":[)" << kernels << "]}";
+  };
+  const std::string from = '"' + manifest + '"';
+
+  write_set(from, entry_of(2) + "," + entry_of(0));
+  const ToolRun run = fetch({"--working-set", set, "--json"});
+  CAPTURE(run.out, run.err);
+  CHECK(run.exit_code == 0);
+  CHECK_THAT(run.out, Contains("\"fetched\": 2"));
+  CHECK(release.in_store(0));
+  CHECK_FALSE(release.in_store(1));
+  CHECK(release.in_store(2));
+  const ToolRun alone = run_tool({"fetch", "--working-set", set, "--store", store()});
+  CAPTURE(alone.err);
+  CHECK(alone.exit_code == 0);
+  CHECK_THAT(alone.out, Contains("0 fetched, 2 present, 0 failed; 0 requests"));
+
+  struct Row {
+    std::string manifests, kernels, phrase;
+  };
+  auto unknown = entry_of(1);
+  unknown.replace(unknown.find(release.kernels()[1].sha256.hex()), 64, std::string(64, 'a'));
+  auto resized = entry_of(1);
+  resized.replace(resized.rfind(':'), std::string::npos, ":7}");
+  const std::vector<Row> rows{
+      {from, entry_of(0) + "," + unknown, "is not in manifest"},
+      {from + ",\"other\"", unknown, "none of its 1 kernels"},
+      {from, resized, "has 7 bytes here and"},
+      {from, entry_of(0) + "," + entry_of(0), "listed twice"},
+      {from, R"({"name":"x","pack":"y","size":5})", "/kernels/0/sha256: the key is missing"}};
+  for (const Row& row : rows) {
+    write_set(row.manifests, row.kernels);
+    const ToolRun refused = fetch({"--working-set", set});
+    INFO(refused.out << refused.err);
+    CHECK(refused.exit_code != 0);
+    CHECK_THAT(refused.err, Contains("set.json") && Contains(row.phrase));
+    CHECK(release.count_store_files() == 2);
+  }
+  write_set("\"one\",\"two\"", entry_of(0));
+  const ToolRun several = run_tool({"fetch", "--working-set", set, "--store", store()});
+  CHECK(several.exit_code == 2);
+  CHECK_THAT(several.err, Contains("names 2 manifests: one, two; say which with --manifest"));
+}
+
 TEST_CASE_METHOD(Cli, "what is asked for wrongly is a usage error that helps") {
   set_source({Source::Kind::kFolder, release.tree(), MadeRelease::kPrefix});
   struct Row {

@@ -148,6 +148,10 @@ TEST_CASE("forcing what does not serve fails and names the rule") {
   REQUIRE_FALSE(selection);
   CHECK(selection.error().code() == StatusCode::kUnsupported);
   CHECK(contains(selection.error().message(), "with override rules 'odd' of rules.json"));
+  const auto explanation = none.explain(problem(), device());
+  REQUIRE(explanation);
+  REQUIRE(explanation->refusal);
+  CHECK(explanation->refusal->message() == selection.error().message());
 
   const Overrides nothing_left =
       bound(R"("rules":[{"name":"a","force":{"tile_q":64}},{"name":"b","forbid":{"tile_q":64}}])");
@@ -167,6 +171,22 @@ TEST_CASE("rules for kernels that the manifest does not have are refused by file
       try_bind(R"("bar":[{"sha256":")" + std::string(64, 'a') + R"(","reason":"x"}])");
   REQUIRE_FALSE(hash);
   CHECK(contains(hash.error().message(), "no kernel of the manifest has the sha256"));
+}
+
+TEST_CASE("rules for problems that no kernel of the manifest serves are refused by field") {
+  const auto error_of = [](const std::string& when) {
+    const auto overrides =
+        try_bind(R"("rules":[{"name":"r","when":)" + when + R"(,"force":{"tile_q":16}}])");
+    return overrides ? "" : overrides.error().message();
+  };
+  CHECK(contains(error_of(R"({"head_dim_qk":65})"),
+                 "rules.json: rule 'r': when: no kernel of the manifest serves a problem with "
+                 "head_dim_qk 65"));
+  CHECK(contains(error_of(R"({"batch":4,"dtype_o":"int8"})"), "dtype_o int8"));
+  CHECK(contains(error_of(R"({"page_size":{"min":3,"max":5}})"), "page_size 3..5"));
+  CHECK(
+      error_of(R"({"head_dim_qk":{"min":65},"dtype_kv":["e4m3","e2m1"],"page_size":32})").empty());
+  CHECK(error_of(R"({"num_q_heads":7,"batch":60000})").empty());
 }
 
 TEST_CASE("the ends of rules along a field are where a box must be cut") {
