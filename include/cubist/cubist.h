@@ -146,10 +146,12 @@ typedef struct cubist_runtime_info {
   uint64_t failed_loads;
   uint64_t load_nanoseconds; /* spent loading, all threads added up */
   const char* store_dir;     /* belongs to the runtime */
+  uint64_t selections;       /* made so far */
+  uint64_t fallbacks;        /* among them: best plan is not the published rule's own choice */
 } cubist_runtime_info;
 
 #define CUBIST_RUNTIME_INFO_INIT \
-  { sizeof(cubist_runtime_info), 0, 0, 0, 0, NULL }
+  { sizeof(cubist_runtime_info), 0, 0, 0, 0, NULL, 0, 0 }
 
 CUBIST_API cubist_status cubist_runtime_get_info(cubist_runtime* runtime,
                                                  cubist_runtime_info* out_info);

@@ -91,6 +91,9 @@ cubist_status cubist_runtime_get_info(cubist_runtime* runtime, cubist_runtime_in
     out_info->failed_loads = counters.failed_loads;
     out_info->load_nanoseconds = counters.nanoseconds;
     out_info->store_dir = object->runtime->store().root().c_str();
+    const runtime::SelectionCounters selections = object->runtime->selection_counters();
+    out_info->selections = selections.selections;
+    out_info->fallbacks = selections.fallbacks;
     return {};
   });
 }

@@ -86,6 +86,10 @@ Result<std::unique_ptr<Selected>> Runtime::select(const AttentionProblem& proble
                                                   const DeviceProfile& device) {
   CUBIST_ASSIGN_OR_RETURN(const Selection selection,
                           selector::select(kernels_, problem, device, select_options()));
+  selections_.fetch_add(1, std::memory_order_relaxed);
+  if (selection.best().fallback != FallbackReason::kNone) {
+    fallbacks_.fetch_add(1, std::memory_order_relaxed);
+  }
   return std::make_unique<Selected>(shared_from_this(), problem, device, selection);
 }
 

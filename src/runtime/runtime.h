@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -27,6 +28,11 @@ struct RuntimeOptions {
   bool strict = false;                 ///< refuse where the published rules refuse
 };
 
+struct SelectionCounters {
+  std::uint64_t selections = 0;
+  std::uint64_t fallbacks = 0;  ///< among them; a growing number: the rules miss what is deployed
+};
+
 /// Joins manifests, selection, store and launcher; the only place that knows them all. Safe from
 /// any thread. Opening and selecting touch neither network nor driver.
 class Runtime : public std::enable_shared_from_this<Runtime> {
@@ -45,6 +51,11 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
   /// Chooses kernels. Pure. The answer keeps the runtime alive.
   Result<std::unique_ptr<Selected>> select(const AttentionProblem& problem,
                                            const DeviceProfile& device);
+  /// Of `select` so far, failures not counted.
+  SelectionCounters selection_counters() const {
+    return {selections_.load(std::memory_order_relaxed),
+            fallbacks_.load(std::memory_order_relaxed)};
+  }
 
   /// A kernel by its name or the hexadecimal digits of its SHA-256.
   /// errors  kNotFound; kInvalidArgument: the name is that of several artifacts
@@ -66,6 +77,8 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
   std::vector<Manifest> manifests_;  ///< never moved: tables and plans point into it
   selector::KernelTable kernels_;
   CubinProvider cubins_;
+  std::atomic<std::uint64_t> selections_{0};
+  std::atomic<std::uint64_t> fallbacks_{0};
   std::mutex launcher_mutex_;
   std::unique_ptr<launcher::Launcher> owned_launcher_;
   std::atomic<launcher::Launcher*> launcher_{nullptr};

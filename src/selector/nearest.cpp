@@ -14,24 +14,13 @@ struct Weight {
   Misfit misfit;
   std::int32_t weight;
 };
-constexpr std::array<Weight, 18> kWeights = {{
-    {Misfit::kSkipSoftmax, 1},
-    {Misfit::kPage, 2},
-    {Misfit::kSplit, 2},
-    {Misfit::kReduction, 3},
-    {Misfit::kScheduler, 3},
-    {Misfit::kMask, 4},
-    {Misfit::kTypes, 5},
-    {Misfit::kSageBlocks, 5},
-    {Misfit::kFp4Output, 5},
-    {Misfit::kHeadGroups, 6},
-    {Misfit::kTwoCta, 6},
-    {Misfit::kGridLimits, 6},
-    {Misfit::kSparse, 8},
-    {Misfit::kLayout, 10},
-    {Misfit::kPhase, 10},
-    {Misfit::kSmem, 10},
-    {Misfit::kHeadDims, 12},
+constexpr std::array<Weight, 19> kWeights = {{
+    {Misfit::kSkipSoftmax, 1}, {Misfit::kPage, 2},       {Misfit::kSplit, 2},
+    {Misfit::kReduction, 3},   {Misfit::kScheduler, 3},  {Misfit::kMask, 4},
+    {Misfit::kTypes, 5},       {Misfit::kSageBlocks, 5}, {Misfit::kFp4Output, 5},
+    {Misfit::kHeadGroups, 6},  {Misfit::kTwoCta, 6},     {Misfit::kGridLimits, 6},
+    {Misfit::kSparse, 8},      {Misfit::kLayout, 10},    {Misfit::kPhase, 10},
+    {Misfit::kSmem, 10},       {Misfit::kHeadDims, 12},  {Misfit::kBoxRow, 12},
     {Misfit::kArch, 12},
 }};
 
@@ -111,6 +100,12 @@ class DifferenceList {
       add(Misfit::kHeadDims, "head_dim_qk/head_dim_vo",
           fmt::format("{}/{}", want.head_dim_qk, want.head_dim_vo),
           fmt::format("{}/{}", traits_.head_dim_qk, traits_.head_dim_vo), "");
+    }
+    if (misfits_.has(Misfit::kBoxRow)) {
+      add(Misfit::kBoxRow, "head_dim_qk/head_dim_vo", "rows of whole 32 bytes",
+          fmt::format("{}/{} elements of {}", traits_.head_dim_qk, traits_.head_dim_vo,
+                      to_string(traits_.dtype_k)),
+          "");
     }
     if (misfits_.has(Misfit::kPhase) || misfits_.has(Misfit::kLayout)) {
       add(Misfit::kPhase, "phase", std::string(to_string(request_.phase)),

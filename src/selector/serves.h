@@ -31,6 +31,7 @@ enum class Misfit : std::uint32_t {
   kFp4Output = 1U << 16,    ///< e2m1 output where no scale tensor is passed
   kSmem = 1U << 17,         ///< more shared memory than the device gives a block
   kGridLimits = 1U << 18,   ///< beyond what a launch can hold
+  kBoxRow = 1U << 19,       ///< rows of a tensor that no tensor map can box
 };
 
 /// Misfits of one kernel, together.

@@ -332,6 +332,7 @@ int main(int argc, char** argv) {
   test_device();
   CHECK_OK(cubist_runtime_get_info(runtime, &info));
   CHECK(info.loads == 1 && info.failed_loads == 0 && info.load_nanoseconds > 0);
+  CHECK(info.selections >= 1 && info.fallbacks == 0);
   CHECK(logged > 0);
   CHECK_OK(cubist_log_set_callback(NULL, NULL, CUBIST_LOG_WARNING));
 

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <array>
 #include <iostream>
 #include <map>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -162,6 +164,61 @@ TEST_CASE("every recording of 0.6.8 gets the recorded launch or the recorded ref
   CHECK(counts.launched + counts.mixed_groups == 1242);
   CHECK(counts.mixed_groups == 1);
   CHECK(counts.fallbacks == 19);
+}
+
+TEST_CASE("fallbacks take the kernel that their order names") {
+  struct Example {
+    const char* id;
+    const char* kernel;
+    FallbackReason reason;
+  };
+  // Worked out by hand from the order (docs/design/selection.md): the pair of CTAs that no 320/256
+  // kernel has, 512 columns that no Keeps kernel keeps, a sparse tile of 1, a page of 512 for one
+  // head per KV head, 20 heads that no tile divides, windowed MLA.
+  const std::vector<Example> examples = {
+      {"a01200",
+       "fmhaSm100fKernel_QkvBfloat16OBfloat16HQk320HV256PagedKvDenseP64MultiCtasKvCgaVarSeqQ64Kv128"
+       "StaticKeepsAbForGen",
+       FallbackReason::kRuleFindsNoKernel},
+      {"a00969",
+       "fmhaSm100fKernel_QkvE4m3OBfloat16H512HVPerCta256PagedKvCausalP32VarSeqQ128Kv128"
+       "PersistentKeepsAbForGen",
+       FallbackReason::kRuleFindsNoKernel},
+      {"a01613",
+       "fmhaSm100fKernel_"
+       "QkvBfloat16OBfloat16HQk576HV512PagedKvDenseStaticTokenSparseP1VarSeqQ8Kv128"
+       "PersistentSwapsAbForGen",
+       FallbackReason::kRuleFindsNoKernel},
+      {"a01026",
+       "fmhaSm100fKernel_QkvE4m3OE4m3H256PagedKvCausalPagedVarSeqQ64Kv128PersistentKeepsAbForGen",
+       FallbackReason::kRuleFindsNoKernel},
+  };
+  const test::OpenedManifest opened = test::open_shipped("flashinfer-0.6.13");
+  const std::vector<std::string> lines = test::read_recordings("selection-0.6.13.jsonl.gz");
+  const auto find = [&](const std::string& id) {
+    const auto at = std::find_if(lines.begin(), lines.end(), [&](const std::string& line) {
+      return line.find("\"id\":\"" + id + "\"") != std::string::npos;
+    });
+    REQUIRE(at != lines.end());
+    return *at;
+  };
+  for (const Example& example : examples) {
+    INFO(example.id);
+    const Answer ours = answer(opened.table, find(example.id), false);
+    REQUIRE(ours.ok);
+    CHECK(ours.document["kernel"] == example.kernel);
+    CHECK(ours.fallback == example.reason);
+  }
+  CHECK(answer(opened.table, find("a01200"), false).document["grid"] == json({40, 2, 2}));
+  CHECK(answer(opened.table, find("a00969"), false).document["grid"] == json({5, 2, 32}));
+  // 20 heads: a tile of 32 with padding. A window of 1,024 over 320/256: three CTAs in a cluster.
+  const json padded = answer(opened.table, find("a01681"), false).document;
+  CHECK(padded["tile_q"] == 32);
+  CHECK(padded["fallback"] == "rule_refuses");
+  const json windowed = answer(opened.table, find("a02401"), false).document;
+  CHECK(windowed["mask_type"] == 2);
+  CHECK(windowed["multi_ctas_kv_mode"] == 3);
+  CHECK(windowed["num_ctas_kv"] == 3);
 }
 
 TEST_CASE("the seed grid launches its 640 cases and refuses the other 320") {

@@ -75,6 +75,30 @@ TEST_CASE("opening, selecting and fetching make no driver call") {
   CHECK(fake_cuda().calls().empty());
 }
 
+TEST_CASE("selections are counted, and the fallbacks among them") {
+  const test::Scratch store;
+  runtime::RuntimeOptions options;
+  options.manifests = {CUBIST_SOURCE_DIR "/manifests/flashinfer-0.6.13.json"};
+  options.store_dir = store.path();
+  options.offline = true;
+  const auto runtime = runtime::Runtime::open(options).value();
+  DeviceProfile b200;
+  b200.sm = 100;
+  b200.num_sms = 148;
+  AttentionProblem problem;
+  problem.num_q_heads = problem.num_kv_heads = 16;
+  problem.page_size = 64;
+  REQUIRE(runtime->select(problem, b200).has_value());
+  problem.page_size = 512;  // the rules want a page of 512 here; the run-time page kernels serve
+  const auto fallback = runtime->select(problem, b200);
+  REQUIRE(fallback.has_value());
+  CHECK((*fallback)->selection().best().fallback == FallbackReason::kRuleFindsNoKernel);
+  problem.num_q_heads = 0;
+  REQUIRE_FALSE(runtime->select(problem, b200).has_value());
+  CHECK(runtime->selection_counters().selections == 2);
+  CHECK(runtime->selection_counters().fallbacks == 1);
+}
+
 TEST_CASE("a kernel is found by name and by hash, and only if it is there") {
   const Rig rig;
   const KernelRecord& record = *rig.select()->selection().best().record;

@@ -97,6 +97,15 @@ bool serves(const KernelTraits& row, HeuristicRevision revision, const Attention
   if (ragged && row.dtype_o == Dtype::kE2m1) return false;
   if (row.smem + 1024 > device.max_smem_optin) return false;
 
+  // 26: rows that a tensor map can box
+  const auto boxable = [](Dtype dtype, int head_dim) {
+    const int bits = static_cast<int>(dtype_bits(dtype));
+    const int bytes = std::min({128 * bits / 8, 128, head_dim * bits / 8});
+    return bytes % 32 == 0;
+  };
+  if (!boxable(row.dtype_q, p.head_dim_qk) || !boxable(row.dtype_k, p.head_dim_qk)) return false;
+  if (!boxable(row.dtype_v, vo)) return false;
+
   // 18, 20, 21, 26: the grid
   int64_t q_ctas = up(p.max_q_len, row.step_q);
   if (decode) {

@@ -225,6 +225,71 @@ TEST_CASE("asking the cost model always changes no choice") {
   }
 }
 
+TEST_CASE("chunked attention: windowed kernels alone, split over one chunk, never MLA") {
+  std::mt19937 random(19);
+  for (const auto revision :
+       {HeuristicRevision::kTrtllmGenFmha_0_6_13, HeuristicRevision::kTrtllmGenFmha_0_6_8}) {
+    const TestPack pack = test::made_up_release(revision);
+    const selector::KernelTable table = pack.table();
+    int chosen = 0;
+    int mla = 0;
+    for (int i = 0; i < 4000; ++i) {
+      AttentionProblem problem = test::random_problem(random);
+      if (problem.sparse_mla_topk > 0) continue;
+      problem.window_left = -1;
+      problem.causal = true;
+      problem.chunk_size = test::pick(random, {64, 1024, 8192, 1 << 20});
+      const DeviceProfile device = test::random_device(random);
+      selector::SelectOptions options;
+      options.strict = random() % 2 == 0;
+      const auto selection = selector::select(table, problem, device, options);
+      const bool is_576 = problem.phase == Phase::kDecode && problem.head_dim_qk == 576;
+      if (is_576) {  // no such kernel knows chunks
+        REQUIRE_FALSE(selection.has_value());
+        ++mla;
+      }
+      if (!selection) continue;
+      for (std::uint32_t k = 0; k < selection->num_plans; ++k) {
+        const LaunchPlan& plan = selection->plans[k];
+        const KernelTraits& traits = plan.record->traits;
+        REQUIRE(traits.mask_type == MaskType::kSlidingOrChunked);
+        const std::int32_t keys = std::min(problem.chunk_size, problem.max_kv_len);
+        REQUIRE(plan.num_ctas_kv <= (keys + 2 * traits.step_kv - 1) / (2 * traits.step_kv));
+      }
+      ++chosen;
+    }
+    CHECK(chosen > 500);
+    CHECK(mla > 100);
+  }
+}
+
+TEST_CASE("a chunk that holds the whole KV is laid out as a window that hides a single key") {
+  std::mt19937 random(29);
+  const TestPack pack = test::made_up_release(HeuristicRevision::kTrtllmGenFmha_0_6_13);
+  const selector::KernelTable table = pack.table();
+  int compared = 0;
+  for (int i = 0; i < 3000; ++i) {
+    AttentionProblem problem = test::random_problem(random);
+    if (problem.phase == Phase::kRagged || problem.sparse_mla_topk > 0) continue;
+    problem.causal = true;
+    problem.max_q_len = 1;  // the cost model looks at the causal kernels on the way
+    problem.window_left = -1;
+    problem.chunk_size = 1 << 20;
+    const DeviceProfile device = test::random_device(random);
+    const auto chunked = selector::select(table, problem, device);
+    problem.chunk_size = 0;
+    problem.window_left = problem.max_kv_len - 2;  // one key is out of sight: a window kernel
+    if (problem.window_left < 0) continue;
+    const auto windowed = selector::select(table, problem, device);
+    REQUIRE(chunked.has_value() == windowed.has_value());
+    if (!chunked) continue;
+    REQUIRE(chunked->best().record == windowed->best().record);
+    REQUIRE(chunked->best().grid == windowed->best().grid);
+    ++compared;
+  }
+  CHECK(compared > 400);
+}
+
 TEST_CASE(
     "1 to 256 heads per KV head, 1 to 16 tokens, every tile: no crash, no zero, whole groups") {
   const TestPack full = test::made_up_release(HeuristicRevision::kTrtllmGenFmha_0_6_13);

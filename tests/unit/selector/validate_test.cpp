@@ -52,6 +52,14 @@ const std::vector<BadField> kBadFields = {
     {"num_pages is 9223372036854775807", "1..", [](auto& p) { p.num_pages = kHuge; }},
     {"num_pages would be", "larger pages",
      [](auto& p) { p.batch = 4, p.max_kv_len = kMax, p.page_size = 1; }},
+    {"batch * max_pages_per_seq is 8589934588", "at most 2147483647 entries",
+     [](auto& p) { p.batch = 4, p.max_pages_per_seq = kMax, p.num_pages = 1000; }},
+    {"page_size * num_kv_heads * head_dim is 1099511627776", "2^39 bytes",
+     [](auto& p) { p.page_size = 1 << 30; }},
+    {"sum_seq_kv is 0", "at least one token",
+     [](auto& p) { p.phase = Phase::kRagged, p.sum_seq_kv = 0; }},
+    {"sum_seq_q * num_q_heads is 8388608000", "at most 2147483647",
+     [](auto& p) { p.lse = true, p.batch = 1000, p.max_q_len = 131072; }},
     {"custom_mask is true", "no kernel is asked", [](auto& p) { p.custom_mask = true; }},
     {"packed_qkv is true", "no kernel is asked", [](auto& p) { p.packed_qkv = true; }},
     {"window_left is -2", "-1..", [](auto& p) { p.window_left = -2; }},
@@ -60,6 +68,13 @@ const std::vector<BadField> kBadFields = {
     {"chunk_size is -4", "power of two", [](auto& p) { p.chunk_size = -4; }},
     {"chunk_size is 1024 and window_left is 5", "not both",
      [](auto& p) { p.chunk_size = 1024, p.window_left = 5; }},
+    {"chunk_size is 1024 and causal is false", "chunked attention is causal",
+     [](auto& p) { p.phase = Phase::kContext, p.chunk_size = 1024, p.causal = false; }},
+    {"sum_seq_q is 3 with sparse_dynamic", "it must be batch * max_q_len, 4",
+     [](auto& p) {
+       p.sparse_dynamic = true, p.sparse_mla_topk = 64, p.num_kv_heads = 1;
+       p.max_q_len = 4, p.sum_seq_q = 3;
+     }},
     {"sparse_mla_topk is 130", "multiple of 4", [](auto& p) { p.sparse_mla_topk = 130; }},
     {"sparse_mla_topk is -4", "0..", [](auto& p) { p.sparse_mla_topk = -4; }},
     {"sparse_dynamic is true", "sparse_mla_topk above 0", [](auto& p) { p.sparse_dynamic = true; }},
