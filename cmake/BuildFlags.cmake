@@ -13,11 +13,14 @@ endif()
 target_include_directories(cubist_build_flags INTERFACE
   ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include)
 
+# Apart, because programs that stand for users' own take the sanitizers alone.
+add_library(cubist_sanitizers INTERFACE)
+target_link_libraries(cubist_build_flags INTERFACE cubist_sanitizers)
 if(CUBIST_SANITIZE)
   string(REPLACE ";" "," _cubist_sanitizers "${CUBIST_SANITIZE}")
-  target_compile_options(cubist_build_flags INTERFACE
+  target_compile_options(cubist_sanitizers INTERFACE
     -fsanitize=${_cubist_sanitizers} -fno-omit-frame-pointer -fno-sanitize-recover=all)
-  target_link_options(cubist_build_flags INTERFACE -fsanitize=${_cubist_sanitizers})
+  target_link_options(cubist_sanitizers INTERFACE -fsanitize=${_cubist_sanitizers})
 endif()
 
 if(CUBIST_BUILD_FUZZERS)
