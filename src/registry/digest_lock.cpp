@@ -56,8 +56,12 @@ DigestLocks::Outcome DigestLocks::try_take(const Sha256Digest& digest) {
     fd_ = UniqueFd();
   }
   if (!warned_) {
-    log(LogLevel::kInfo, "'{}' cannot be locked ({}): several processes may fetch the same file",
-        path_, std::generic_category().message(error_number));
+    // A store that cannot be written is reported by the install that follows.
+    const bool no_locks = error_number == ENOLCK || error_number == ENOSYS ||
+                          error_number == EOPNOTSUPP || error_number == EINVAL;
+    log(no_locks ? LogLevel::kWarning : LogLevel::kInfo,
+        "'{}' cannot be locked ({}): several processes may fetch the same file", path_,
+        std::generic_category().message(error_number));
     warned_ = true;
   }
   return Outcome::kUnavailable;

@@ -228,7 +228,19 @@ void FetchRun::on_wrong_bytes(Job& job, Error error) {
     if (job.resumed || (*source)->refresh(job.generation)) return next_offer(job);
   }
   leave_source(job, std::move(error));
+  report_stale(job);
   next_offer(job);
+}
+
+/// A source whose bytes are of another release than the manifest is passed over, but not silently.
+void FetchRun::report_stale(const Job& job) {
+  const Pack& pack = *job.item.pack;
+  const std::size_t left = job.source - 1;
+  if (job.source >= sources_.count(pack)) return;  // the error that follows says it
+  if (!stale_sources_.emplace(&pack, left).second) return;
+  log(LogLevel::kWarning,
+      "source {} does not have what the manifest names, the next one is tried: {}",
+      sources_.name(pack, left), job.causes.back().message());
 }
 
 void FetchRun::on_store_failure(Job& job, Error error, std::optional<VerifiedCubin> cubin) {

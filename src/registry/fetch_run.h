@@ -3,6 +3,7 @@
 #include <chrono>
 #include <deque>
 #include <list>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -61,6 +62,7 @@ class FetchRun {
   void on_wrong_bytes(Job& job, Error error);
   void on_store_failure(Job& job, Error error, std::optional<VerifiedCubin> cubin);
   void leave_source(Job& job, Error cause);
+  void report_stale(const Job& job);
   void fail_job(Job& job);
   void end_job(Job& job, FetchedFile::State state);
   Error combined_error(const Job& job) const;
@@ -94,7 +96,8 @@ class FetchRun {
   bool swept_ = false;
   std::optional<Error> fatal_;
   bool warned_unwritable_ = false;
-  InstallQueue install_;  ///< last: its threads end first
+  std::set<std::pair<const Pack*, std::size_t>> stale_sources_;  ///< reported already
+  InstallQueue install_;                                         ///< last: its threads end first
 };
 
 }  // namespace cubist

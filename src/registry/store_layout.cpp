@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "registry/environment_names.h"
+
 namespace cubist {
 namespace {
 
@@ -54,6 +56,7 @@ Result<std::string> root_folder(std::string_view root_override) {
 }  // namespace
 
 Result<StoreOptions> store_options_from_environment(std::string_view root_override) {
+  warn_about_unknown_environment();
   StoreOptions options;
   CUBIST_ASSIGN_OR_RETURN(options.root, root_folder(root_override));
   const std::string bases = environment("CUBIST_STORE_BASE");

@@ -1,6 +1,6 @@
 /* Preloaded into the tool by tests: makes chosen calls of the C library fail.
  *
- *   CUBIST_FAULTS="CALL:ERRNO[:PART[:NTH]],..."
+ *   CUBIST_TEST_FAULTS="CALL:ERRNO[:PART[:NTH]],..."
  *
  * CALL fails with ERRNO (a number) for paths (or descriptors of files) that contain PART: every
  * time, or only the NTH time, counted from 1. What a network file system does, on any disk. */
@@ -33,7 +33,7 @@ static int num_rules = -1;
 
 static void read_rules(void) {
   num_rules = 0;
-  const char* text = getenv("CUBIST_FAULTS");
+  const char* text = getenv("CUBIST_TEST_FAULTS");
   char copy[2048];
   if (text == NULL || strlen(text) >= sizeof(copy)) return;
   strcpy(copy, text);

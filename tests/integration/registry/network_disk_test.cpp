@@ -32,7 +32,7 @@ struct Faulty {
   ToolRun run(const std::string& faults, std::vector<std::string> arguments) const {
     const Environment environment(
         Environment::Values{{"LD_PRELOAD", CUBIST_FAULT_SHIM},
-                            {"CUBIST_FAULTS", faults},
+                            {"CUBIST_TEST_FAULTS", faults},
                             {"ASAN_OPTIONS", "verify_asan_link_order=0"}});
     arguments.insert(arguments.end(), {"-m", manifest, "--store", release.store_root()});
     return run_tool(arguments);
@@ -60,6 +60,9 @@ TEST_CASE_METHOD(Faulty, "where locks do not work, fetching goes on without them
   const ToolRun done = fetch(fault("fcntl", error) + "," + fault("flock", error));
   INFO(done.err);
   CHECK(done.exit_code == 0);
+  const std::size_t warned = done.err.find("cannot be locked");
+  CHECK(warned != std::string::npos);
+  CHECK(done.err.find("cannot be locked", warned + 1) == std::string::npos);
   check_complete();
 }
 

@@ -45,16 +45,20 @@ std::size_t count_files(const std::string& folder) {
   return count;
 }
 
-/// Looks at one entry while it is written and 2,000 times after it appeared: 0 if it was only ever
-/// absent or whole, and of one inode. Gives up after a minute without an entry.
+constexpr int kLooks = 200;
+
+/// Looks at one entry while it is written and for a while after it appeared (kLooks times: longer
+/// than eight writers take): 0 if it was only ever absent or whole, and of one inode. Gives up
+/// after a minute without an entry.
 int watch(const Store& store, const cubist::KernelRecord& record) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   ino_t seen = 0;
-  for (int looks_at_entry = 0; looks_at_entry < 2'000;) {
+  for (int looks_at_entry = 0; looks_at_entry < kLooks;) {
     const auto opened = store.open_verified(record);
     if (!opened) return 1;
     if (!*opened) {
       if (std::chrono::steady_clock::now() > deadline) return 4;
+      std::this_thread::yield();
       continue;
     }
     ++looks_at_entry;
@@ -63,7 +67,7 @@ int watch(const Store& store, const cubist::KernelRecord& record) {
     if (::stat(path.c_str(), &info) != 0) return 2;
     if (seen != 0 && seen != info.st_ino) return 3;
     seen = info.st_ino;
-    if (looks_at_entry % 100 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (looks_at_entry % 10 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return 0;
 }
