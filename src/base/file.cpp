@@ -113,8 +113,10 @@ Status write_all(const UniqueFd& fd, std::span<const std::uint8_t> bytes, const 
 Status write_file_atomically(const std::string& path, std::span<const std::uint8_t> bytes) {
   std::string temporary = path + ".XXXXXX";
   const UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (!fd.valid())
-    return tl::unexpected<Error>(errno_error("cannot create a file beside", path, errno));
+  if (!fd.valid()) {  // also where the folder is missing: kNotFound is for what is to be read
+    const Error error = errno_error("cannot create a file beside", path, errno);
+    return tl::unexpected<Error>(Error(StatusCode::kIo, error.message()));
+  }
   const auto abandon = [&](Error error) {
     ::unlink(temporary.c_str());
     return tl::unexpected<Error>(std::move(error));

@@ -49,7 +49,7 @@ Status read_exactly_at(const UniqueFd& fd, std::uint64_t offset, std::span<std::
 Status write_all(const UniqueFd& fd, std::span<const std::uint8_t> bytes, const std::string& path);
 
 /// Replaces `path` by a file with these bytes: written beside it, synced, renamed over it. After a
-/// failure nothing is left behind and an older file is as it was.
+/// failure (kIo) nothing is left behind and an older file is as it was.
 Status write_file_atomically(const std::string& path, std::span<const std::uint8_t> bytes);
 Status write_file_atomically(const std::string& path, std::string_view text);
 

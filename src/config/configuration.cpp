@@ -10,7 +10,7 @@
 namespace cubist::config {
 namespace {
 
-constexpr std::uint64_t kMaxFileBytes = 1 << 20;
+constexpr std::uint64_t kMaxConfigurationBytes = 1 << 20;
 constexpr std::string_view kWhiteSpace = " \t\r\n\v\f";
 
 std::string environment(const char* name) {
@@ -97,7 +97,7 @@ ConfigurationPath configuration_path() {
 
 Result<Configuration> load_configuration(const ConfigurationPath& place) {
   if (place.path.empty()) return Configuration();
-  auto text = read_text_file(place.path, kMaxFileBytes);
+  auto text = read_text_file(place.path, kMaxConfigurationBytes);
   if (!text) {
     if (text.error().code() == StatusCode::kNotFound && !place.required) return Configuration();
     return forward_error(text, "configuration");

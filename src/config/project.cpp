@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMaxFileBytes = 1 << 20;
+constexpr std::uint64_t kMaxProjectBytes = 1 << 20;
 constexpr const char* kFileName = "cubist.json";
 
 bool is_name_character(char c) {
@@ -131,7 +131,7 @@ Result<std::string> find_project_file(const std::string& folder) {
 }
 
 Result<Project> load_project(const std::string& path) {
-  CUBIST_ASSIGN_OR_RETURN(const std::string text, read_text_file(path, kMaxFileBytes));
+  CUBIST_ASSIGN_OR_RETURN(const std::string text, read_text_file(path, kMaxProjectBytes));
   return parse_project(text, path);
 }
 

@@ -120,6 +120,25 @@ void answer_from_trtllm_gen(const PackTable& pack, const Request& request,
   if (!options.strict) add_fallback(known, last->refusal, selection);
 }
 
+/// Why no pack was asked at all.
+Error no_pack_error(const KernelTable& table, std::uint32_t sm) {
+  for (const PackTable& pack : table.packs()) {
+    if (pack.pack().revision != HeuristicRevision::kNone || !pack.has_kernels_for(sm)) continue;
+    return Error(
+        StatusCode::kUnsupported,
+        fmt::format("pack '{}' has kernels for sm {}, but its revision is none: no rules are "
+                    "known that choose among them. They can be listed, fetched and "
+                    "verified; to select, name a release whose rules are known, or import "
+                    "this one with --revision",
+                    pack.pack().name, sm));
+  }
+  return Error(StatusCode::kUnsupported,
+               fmt::format("no pack of the manifest has kernels and rules for a device of compute "
+                           "capability {}.{} (sm {}); {} pack(s) looked at: import or name a "
+                           "manifest for this architecture",
+                           sm / 10, sm % 10, sm, table.packs().size()));
+}
+
 }  // namespace
 
 bool pack_fits_device(const PackTable& pack, std::uint32_t sm) {
@@ -173,11 +192,7 @@ Status select_into(const KernelTable& table, const AttentionProblem& problem,
     if (!first_refusal) first_refusal = refusal_error(pack, answer, options.strict);
   }
   if (first_refusal) return tl::unexpected<Error>(std::move(*first_refusal));
-  return fail(
-      StatusCode::kUnsupported,
-      "no pack of the manifest has kernels and rules for a device of compute capability {}.{} (sm "
-      "{}); {} pack(s) looked at: import or name a manifest for this architecture",
-      request.sm / 10, request.sm % 10, request.sm, table.packs().size());
+  return tl::unexpected<Error>(no_pack_error(table, request.sm));
 }
 
 Result<Selection> select(const KernelTable& table, const AttentionProblem& problem,

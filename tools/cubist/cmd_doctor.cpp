@@ -73,6 +73,7 @@ void print_report(const DoctorReport& report) {
   line("system", "{}", report.system);
   print_driver(report.driver);
   print_store(report.store);
+  if (!report.project_problem.empty()) line("project", "INVALID: {}", report.project_problem);
   if (report.manifests.empty()) line("manifests", "none found; set CUBIST_MANIFESTS");
   for (const DoctorReport::ManifestState& manifest : report.manifests) {
     if (manifest.problem.empty()) {
@@ -87,6 +88,10 @@ void print_report(const DoctorReport& report) {
   } else {
     line("pip", "none: {}", report.pip.problem);
   }
+  line(
+      "configured", "{} by {}",
+      report.configured.empty() ? "nothing" : fmt::format("{}", fmt::join(report.configured, ", ")),
+      report.configuration_file.empty() ? "no file" : report.configuration_file);
   for (const auto& [name, value] : report.environment) line("variable", "{}={}", name, value);
 }
 
@@ -130,6 +135,7 @@ Json report_json(const DoctorReport& report) {
     if (!manifest.problem.empty()) json["problem"] = manifest.problem;
     manifests.push_back(std::move(json));
   }
+  Json configuration = {{"file", report.configuration_file}, {"sets", report.configured}};
   Json pip = {{"found", report.pip.found}, {"indexes", report.pip.indexes}};
   if (!report.pip.problem.empty()) pip["problem"] = report.pip.problem;
   Json environment = Json::object();
@@ -140,6 +146,8 @@ Json report_json(const DoctorReport& report) {
           {"driver", driver_json(report.driver)},
           {"store", store_json(report.store)},
           {"manifests", std::move(manifests)},
+          {"project_problem", report.project_problem},
+          {"configuration", std::move(configuration)},
           {"pip", std::move(pip)},
           {"environment", std::move(environment)}};
 }

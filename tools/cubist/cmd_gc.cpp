@@ -14,8 +14,8 @@
 #include "command.h"
 #include "fetch_support.h"
 #include "interrupt.h"
+#include "manifest_names.h"
 #include "registry/store_gc.h"
-#include "runtime/manifest_path.h"
 
 namespace cubist::tools {
 namespace {
@@ -87,7 +87,8 @@ void add_digests(const std::string& text, std::unordered_set<Sha256Digest>& dige
 
 Status add_pin(const std::string& name, std::unordered_set<Sha256Digest>& digests) {
   constexpr std::uint64_t kMaxPinFileBytes = 512ULL << 20;
-  auto path = runtime::find_manifest(name);
+  auto path = manifest_path(name);
+  if (!path && path.error().code() != StatusCode::kNotFound) return forward_error(path);
   auto text = read_text_file(path ? *path : name, kMaxPinFileBytes);
   if (!text) return forward_error(text, "--pin " + name);
   const std::size_t before = digests.size();

@@ -13,6 +13,7 @@
 #include "command.h"
 #include "driver/device_query.h"
 #include "launch_run.h"
+#include "manifest_names.h"
 #include "runtime/runtime.h"
 #include "select_flags.h"
 #include "select_text.h"
@@ -53,7 +54,10 @@ struct LaunchArguments {
 
 Result<std::shared_ptr<runtime::Runtime>> open_runtime(const LaunchArguments& arguments) {
   runtime::RuntimeOptions options;
-  options.manifests = arguments.manifests;
+  for (const std::string& name : arguments.manifests) {
+    CUBIST_ASSIGN_OR_RETURN(std::string path, manifest_path(name));
+    options.manifests.push_back(std::move(path));
+  }
   options.store_dir = arguments.store;
   options.offline = arguments.offline;
   options.strict = arguments.strict;

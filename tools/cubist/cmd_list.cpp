@@ -12,7 +12,7 @@
 #include "fetch_support.h"
 #include "filter_options.h"
 #include "kernel_table.h"
-#include "runtime/manifest_path.h"
+#include "manifest_pins.h"
 
 namespace cubist::tools {
 namespace {
@@ -34,23 +34,6 @@ struct ListArguments {
   FilterArguments filter;
   bool names = false;
 };
-
-ExitCode list_manifests(const CommonOptions& common) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const std::string& name : runtime::shipped_manifests()) {
-    const auto path = runtime::find_manifest(name);
-    if (!path) return report_error(common, path.error());
-    if (common.json) {
-      list.push_back({{"name", name}, {"path", *path}});
-    } else {
-      std::printf("%s  %s\n", name.c_str(), path->c_str());
-    }
-  }
-  if (common.json) {
-    std::puts(nlohmann::ordered_json({{"manifests", std::move(list)}}).dump(2).c_str());
-  }
-  return ExitCode::kOk;
-}
 
 void print_json(const Manifest& manifest, const std::vector<KernelRow>& rows) {
   nlohmann::ordered_json kernels = nlohmann::ordered_json::array();

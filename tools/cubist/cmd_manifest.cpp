@@ -16,15 +16,18 @@
 #include "manifest/diff.h"
 #include "manifest/merge.h"
 #include "manifest/write.h"
+#include "manifest_pins.h"
 
 namespace cubist::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kManifestHelp = R"(Checks, compares, cuts and merges manifests.
+constexpr const char* kManifestHelp = R"(Pins, lists, checks, compares, cuts and merges manifests.
 
 Examples:
+  cubist manifest add flashinfer-0.6.13
+  cubist manifest list
   cubist manifest validate M.json flashinfer-0.6.13
   cubist manifest diff flashinfer-0.6.8 flashinfer-0.6.13
   cubist manifest subset flashinfer-0.6.13 --arch sm_100 --dtype-q bf16 -o small.json
@@ -285,6 +288,8 @@ void add_merge(CLI::App& parent, CommandContext context) {
 void add_manifest_command(CommandContext context) {
   CLI::App* command = context.app.add_subcommand("manifest", kManifestHelp);
   command->require_subcommand(1);
+  add_manifest_add(*command, context);
+  add_manifest_list(*command, context);
   add_validate(*command, context);
   add_diff(*command, context);
   add_subset(*command, context);

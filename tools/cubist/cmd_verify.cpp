@@ -21,7 +21,6 @@
 #include "interrupt.h"
 #include "registry/fetch.h"
 #include "registry/store_check.h"
-#include "runtime/manifest_path.h"
 
 namespace cubist::tools {
 namespace {
@@ -130,9 +129,10 @@ Result<CheckReport> check(const VerifyArguments& arguments, const CommonOptions&
   return report;
 }
 
-/// What --repair without --manifest can get back: whatever a shipped manifest knows.
-void add_shipped_manifests(Verification& verification) {
-  for (const std::string& name : runtime::shipped_manifests()) {
+/// What --repair without --manifest can get back: whatever a manifest that has a name knows.
+Status add_named_manifests(Verification& verification) {
+  CUBIST_ASSIGN_OR_RETURN(const std::vector<std::string> names, manifest_names());
+  for (const std::string& name : names) {
     auto manifest = open_manifest(name);
     if (manifest) {
       add_manifest(verification, std::move(*manifest));
@@ -140,11 +140,12 @@ void add_shipped_manifests(Verification& verification) {
       log(LogLevel::kWarning, "{}", manifest.error().message());
     }
   }
+  return {};
 }
 
 Status repair(const VerifyArguments& arguments, const CommonOptions& common, const Store& store,
               const InterruptGuard& interrupt, Verification& verification) {
-  if (arguments.manifest.empty()) add_shipped_manifests(verification);
+  if (arguments.manifest.empty()) CUBIST_RETURN_IF_ERROR(add_named_manifests(verification));
   std::unordered_map<const Manifest*, std::vector<FetchItem>> wanted;
   std::unordered_set<Sha256Digest> seen;
   const auto want = [&](const Sha256Digest& digest) {

@@ -10,9 +10,10 @@
 
 #include "driver/device_query.h"
 #include "manifest/parse.h"
+#include "manifest_names.h"
 #include "registry/pip_settings.h"
 #include "registry/store.h"
-#include "runtime/manifest_path.h"
+#include "settings.h"
 
 extern char** environ;
 
@@ -90,7 +91,7 @@ DoctorReport::StoreState look_at_store(const std::string& store_override) {
 DoctorReport::ManifestState look_at_manifest(const std::string& name) {
   DoctorReport::ManifestState state;
   state.name = name;
-  const auto path = runtime::find_manifest(name);
+  const auto path = manifest_path(name);
   if (!path) {
     state.problem = path.error().message();
     return state;
@@ -132,6 +133,8 @@ std::vector<std::pair<std::string, std::string>> look_at_environment() {
     if (!text.starts_with("CUBIST_")) continue;
     const std::size_t equals = std::min(text.find('='), text.size());
     const std::string name(text.substr(0, equals));
+    const auto& configured = applied_configuration().variables;
+    if (std::find(configured.begin(), configured.end(), name) != configured.end()) continue;
     const bool secret = name.find("TOKEN") != std::string::npos;
     found.emplace_back(name, secret ? "(set)" : text.substr(std::min(equals + 1, text.size())));
   }
@@ -154,9 +157,13 @@ DoctorReport make_doctor_report(const std::string& store_override) {
   report.system = system_text();
   report.driver = look_at_driver();
   report.store = look_at_store(store_override);
-  for (const std::string& name : runtime::shipped_manifests()) {
-    report.manifests.push_back(look_at_manifest(name));
+  if (const auto names = manifest_names(); names) {
+    for (const std::string& name : *names) report.manifests.push_back(look_at_manifest(name));
+  } else {
+    report.project_problem = names.error().message();
   }
+  report.configuration_file = applied_configuration().file;
+  report.configured = applied_configuration().variables;
   report.pip = look_at_pip();
   report.environment = look_at_environment();
   return report;

@@ -49,6 +49,9 @@ struct DoctorReport {
   Driver driver;
   StoreState store;
   std::vector<ManifestState> manifests;
+  std::string project_problem;          ///< of cubist.json
+  std::string configuration_file;       ///< where it is looked for; empty: nowhere
+  std::vector<std::string> configured;  ///< the variables it stands for
   Pip pip;
   /// CUBIST_* variables that are set; values of those that hold secrets are left out.
   std::vector<std::pair<std::string, std::string>> environment;

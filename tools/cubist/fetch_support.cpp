@@ -9,9 +9,8 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
-#include "manifest/parse.h"
+#include "config/configuration.h"
 #include "registry/source.h"
-#include "runtime/manifest_path.h"
 
 namespace cubist::tools {
 namespace {
@@ -35,7 +34,7 @@ void add_source_options(CLI::App& command, SourceArguments& arguments) {
           "--source", arguments.sources,
           "Where to get files, in place of the manifest's sources: http(s) URL of a folder or "
           "wheel, a folder (also another store), a wheel, or pip:NAME==VERSION. Several are "
-          "tried in order")
+          "tried in order. Default: CUBIST_SOURCES, else the manifest's own")
       ->allow_extra_args(false);
   command.add_flag("--offline", arguments.offline, "Use no source that needs the network");
   command.add_option("--parallel", arguments.parallel, "Connections at once (default 8)")
@@ -57,7 +56,9 @@ Result<FetchOptions> fetch_options(const SourceArguments& arguments, const Manif
   options.offline = arguments.offline;
   options.parallel = arguments.parallel;
   options.manifest_folder = manifest.folder;
-  for (const std::string& text : arguments.sources) {
+  const std::vector<std::string> texts =
+      arguments.sources.empty() ? config::sources_from_environment() : arguments.sources;
+  for (const std::string& text : texts) {
     CUBIST_ASSIGN_OR_RETURN(Source source, parse_source(text));
     // Given by hand, so relative to where the command runs, not to the manifest.
     if (source.kind != Source::Kind::kPip && !needs_network(source)) {
@@ -71,11 +72,6 @@ Result<FetchOptions> fetch_options(const SourceArguments& arguments, const Manif
   profile->retry.max_tries = arguments.tries;
   options.profile = std::move(profile);
   return options;
-}
-
-Result<Manifest> open_manifest(const std::string& name_or_path) {
-  CUBIST_ASSIGN_OR_RETURN(const std::string path, runtime::find_manifest(name_or_path));
-  return load_manifest(path);
 }
 
 FetchProgressLine::FetchProgressLine(const CommonOptions& common)

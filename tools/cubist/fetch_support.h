@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "manifest/manifest.h"
+#include "manifest_names.h"
 #include "registry/fetch.h"
 
 namespace cubist::tools {
@@ -23,9 +24,6 @@ void add_source_options(CLI::App& command, SourceArguments& arguments);
 
 /// errors  kInvalidArgument, kNotFound: a --source that is none
 Result<FetchOptions> fetch_options(const SourceArguments& arguments, const Manifest& manifest);
-
-/// The file that --manifest means, parsed.
-Result<Manifest> open_manifest(const std::string& name_or_path);
 
 /// A line on standard error that rewrites itself; silent unless that is a terminal.
 class FetchProgressLine {

@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "exit_code.h"
+#include "settings.h"
 
 namespace cubist::tools {
 namespace {
@@ -61,12 +62,19 @@ int run(int argc, char** argv) {
   add_launch_command(context);
   add_doctor_command(context);
 
+  // Before the command runs, and not for --help and --version.
+  app.parse_complete_callback([&] {
+    if (const Status applied = apply_configuration(); !applied) {
+      exit_code = report_error(common, applied.error());
+      throw CLI::Success();
+    }
+  });
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     // --help and --version arrive here too, with exit code 0.
-    return app.exit(error) == 0 ? static_cast<int>(ExitCode::kOk)
-                                : static_cast<int>(ExitCode::kUsage);
+    return static_cast<int>(app.exit(error) == 0 ? exit_code : ExitCode::kUsage);
   }
   return static_cast<int>(exit_code);
 }

@@ -3,8 +3,7 @@
 #include <vector>
 
 #include "document/json_text.h"
-#include "manifest/parse.h"
-#include "runtime/manifest_path.h"
+#include "manifest_names.h"
 
 namespace cubist::tools {
 namespace {
@@ -47,8 +46,7 @@ Result<std::unique_ptr<ManifestSide>> open_side(const std::string& text) {
   auto side = std::make_unique<ManifestSide>();
   side->text = text;
   side->device = parsed.device;
-  CUBIST_ASSIGN_OR_RETURN(const std::string path, runtime::find_manifest(parsed.manifest));
-  CUBIST_ASSIGN_OR_RETURN(side->manifest, load_manifest(path));
+  CUBIST_ASSIGN_OR_RETURN(side->manifest, open_manifest(parsed.manifest));
   std::vector<selector::PackView> views;
   for (const Pack& pack : side->manifest.packs) {
     const HeuristicRevision revision = parsed.revision.value_or(pack.revision);

@@ -1,7 +1,6 @@
 #include "select_input.h"
 
-#include "manifest/parse.h"
-#include "runtime/manifest_path.h"
+#include "manifest_names.h"
 
 namespace cubist::tools {
 namespace {
@@ -37,8 +36,7 @@ Result<OpenedManifests> open_manifests(const std::vector<std::string>& names,
   OpenedManifests opened;
   CUBIST_ASSIGN_OR_RETURN(const auto barred_kernels, parse_barred(barred));
   for (const std::string& name : names) {
-    CUBIST_ASSIGN_OR_RETURN(const std::string path, runtime::find_manifest(name));
-    CUBIST_ASSIGN_OR_RETURN(Manifest manifest, load_manifest(path));
+    CUBIST_ASSIGN_OR_RETURN(Manifest manifest, open_manifest(name));
     opened.manifests.push_back(std::move(manifest));
   }
   std::vector<selector::PackView> views;

@@ -5,6 +5,7 @@ A wheel is taken from the folder CUBIST_TEST_WHEELS if it is there; else, with C
 ranges from the user's own package index (7 MB each). Without either the test is skipped (77).
 Usage: generations_test.py CUBIST_TOOL
 """
+import collections
 import hashlib
 import json
 import os
@@ -30,10 +31,17 @@ def facts(tool, source, output):
     done = subprocess.run([tool, "import", "flashinfer", source, "--json", "-o", str(output)],
                           stdout=subprocess.PIPE, check=True)
     report = json.loads(done.stdout)
+    stray = collections.Counter(pathlib.PurePath(finding["subject"]).suffix for finding in report["findings"]
+                                if finding["kind"] == "stray_file")
+    names = collections.Counter(kernel["name"] for pack in json.loads(output.read_text())["packs"]
+                                for kernel in pack["kernels"])
+    times = collections.Counter(names.values())
     keys = ("pack", "columns", "rows", "kernels", "revision", "param_layout")
     return {"artifact": report["artifact"],
             "tables": [{key: table[key] for key in keys} for table in report["tables"]],
             **{key: report[key] for key in ("files", "checksums", "disagreements", "counts")},
+            "stray_suffixes": dict(stray),
+            "names_that_occur": {str(count): times[count] for count in sorted(times)},
             "manifest_sha256": hashlib.sha256(output.read_bytes()).hexdigest()}
 
 
@@ -58,4 +66,5 @@ def main(tool):
     return 0 if checked else SKIPPED
 
 
-sys.exit(main(sys.argv[1]))
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -42,6 +42,7 @@ TEST_CASE("a write into a folder that is not there names the path and leaves not
   const auto written =
       cubist::write_file_atomically(folder.file("no/such/a"), std::string_view("x"));
   REQUIRE_FALSE(written);
+  CHECK(written.error().code() == StatusCode::kIo);
   CHECK_THAT(written.error().message(), Catch::Contains("no/such/a"));
 }
 
