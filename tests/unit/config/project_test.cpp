@@ -35,9 +35,9 @@ TEST_CASE("a project is written and read again") {
 
 TEST_CASE("a pin's path starts at the project's folder") {
   Project project;
-  project.file = "/work/a/cubist.json";
-  CHECK(project.path_of({"m", "kernels/m.json", {}}) == "/work/a/kernels/m.json");
-  CHECK(project.path_of({"m", "../m.json", {}}) == "/work/m.json");
+  project.file = "/srv/a/cubist.json";
+  CHECK(project.path_of({"m", "kernels/m.json", {}}) == "/srv/a/kernels/m.json");
+  CHECK(project.path_of({"m", "../m.json", {}}) == "/srv/m.json");
   CHECK(project.path_of({"m", "/srv/m.json", {}}) == "/srv/m.json");
   CHECK(project.path_of({"m", "", {}}).empty());
 }
