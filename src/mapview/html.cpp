@@ -16,6 +16,7 @@ constexpr std::string_view kHead = R"(<!doctype html>
 body{font:14px system-ui,sans-serif;margin:16px;color:#111;background:#fff}
 h1{font-size:18px;margin:0 0 8px}
 .row{display:flex;gap:16px;align-items:flex-start;margin-bottom:12px}
+.row svg{min-width:380px;height:auto}
 .hit{fill:transparent;cursor:crosshair}
 table{border-collapse:collapse;margin:0 0 16px;font-size:13px}
 td,th{padding:2px 10px 2px 0;text-align:left;vertical-align:top}

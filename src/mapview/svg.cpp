@@ -263,9 +263,9 @@ std::string legend_drawing(const Legend& legend, double& height) {
 
 std::string drawing_definitions() {
   return "<defs>"
-         "<pattern id=\"fallback\" width=\"9\" height=\"9\" patternUnits=\"userSpaceOnUse\" "
-         "patternTransform=\"rotate(45)\"><rect width=\"2\" height=\"9\" fill=\"#d55e00\"/>"
-         "</pattern>"
+         "<pattern id=\"fallback\" width=\"10\" height=\"10\" patternUnits=\"userSpaceOnUse\" "
+         "patternTransform=\"rotate(45)\"><rect width=\"2\" height=\"10\" fill=\"#b03a00\"/>"
+         "<rect x=\"2\" width=\"1\" height=\"10\" fill=\"#fff\"/></pattern>"
          "<pattern id=\"gap\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">"
          "<rect width=\"6\" height=\"6\" fill=\"#fff\"/>"
          "<path d=\"M0 0L6 6M6 0L0 6\" stroke=\"#888\" stroke-width=\"1\"/></pattern>"

@@ -52,7 +52,7 @@ Result<ModelPreset> read_hf_config(std::string_view text, std::string_view file_
   const HfFields fields{part, family_of(part, root)};
   CUBIST_RETURN_IF_ERROR(document.status());
   if (std::find(kKnownTypes.begin(), kKnownTypes.end(), fields.model_type) == kKnownTypes.end()) {
-    return fail(StatusCode::kUnsupported,
+    return fail(StatusCode::kInvalidArgument,
                 "{}: {}/model_type: {} is not known here; known are {}. Describe the model in a "
                 "preset file instead (docs/presets.md)",
                 file_name, part.pointer(), in_quotes(fields.model_type), joined(kKnownTypes));

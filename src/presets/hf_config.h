@@ -15,7 +15,7 @@ namespace cubist::presets {
 /// layers are left out: no attention kernel serves them.
 ///
 /// errors  kInvalidArgument: a field that is missing, out of range, or contradicts another, by
-///         name; kUnsupported: a model_type or layer type that is not known here
+///         name; a model_type or layer type that is not known here
 Result<ModelPreset> read_hf_config(std::string_view text, std::string_view file_name);
 Result<ModelPreset> load_hf_config(const std::string& path);
 

@@ -108,13 +108,14 @@ TEST_CASE("ranges that are empty or inverted are refused by field, wherever they
   struct Row {
     std::string flag, text, words;
   };
-  const std::vector<Row> rows = {{"batch", "8..2", "--batch '8..2': '8..2' ends before it starts"},
-                                 {"batch", "", "--batch"},
-                                 {"batch", "0", "--batch"},
-                                 {"max-q-len", "4..1", "--max-q-len"},
-                                 {"max-q-len", "..", "--max-q-len"},
-                                 {"max-kv-len", "9..", "--max-kv-len"},
-                                 {"max-kv-len", "x", "--max-kv-len"}};
+  const std::vector<Row> rows = {
+      {"batch", "8..2", "--batch '8..2': the range ends before it starts"},
+      {"batch", "", "--batch"},
+      {"batch", "0", "--batch"},
+      {"max-q-len", "4..1", "--max-q-len"},
+      {"max-q-len", "..", "--max-q-len"},
+      {"max-kv-len", "9..", "--max-kv-len"},
+      {"max-kv-len", "x", "--max-kv-len"}};
   const Arguments set = {"working-set", "-m", "flashinfer-0.6.13"};
   const Arguments map = {"map", "flashinfer-0.6.13"};
   const Arguments compare = {"select", "--compare", "flashinfer-0.6.8", "flashinfer-0.6.13"};

@@ -98,25 +98,44 @@ def png_colours(path):
 def browse(browser, folder, *arguments):
     return subprocess.run(
         [browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-         f"--user-data-dir={folder}/profile", "--window-size=1000,700", "--virtual-time-budget=2000",
+         f"--user-data-dir={folder}/profile", "--window-size=1400,2300", "--virtual-time-budget=2000",
          *arguments], capture_output=True, text=True, check=False, timeout=180)
+
+
+def tip_of(dom):
+    tip = re.search(r'<div id="tip"[^>]*>(.*?)</div>', dom, re.S)
+    check(tip is not None, "the page has a place for a cell's text")
+    return tip.group(1)
+
+
+def check_hover(browser, folder, page):
+    """The pointer on the lower left corner of a panel shows its first batch and length."""
+    hovered = folder / "hovered.html"
+    hovered.write_text(page.read_text() + """<script>
+        const panel = document.querySelector('.hit[data-map="1"][data-q="0"]');
+        const box = panel.getBoundingClientRect();
+        panel.dispatchEvent(new MouseEvent('mousemove',
+            {bubbles: true, clientX: box.left + 2, clientY: box.bottom - 2}));
+        </script>""")
+    text = tip_of(browse(browser, folder, "--dump-dom", f"file://{hovered}").stdout)
+    check(text.count("batch 1, max_q_len 1, max_kv_len 1\n") == 2, f"both maps say what is there: {text}")
 
 
 def check_page(browser, folder):
     page = folder / "map.html"
     check(run(*SIDES, "-o", str(page)).returncode == 0, "map writes a page")
     cell = f"file://{page}#3/1/4/30"
-    dom = browse(browser, folder, "--dump-dom", cell).stdout
-    tip = re.search(r'<div id="tip"[^>]*>(.*?)</div>', dom, re.S)
-    check(tip is not None, "the page has a place for a cell's text")
+    text = tip_of(browse(browser, folder, "--dump-dom", cell).stdout)
     for words in ("no kernel", "flashinfer-0.6.13", "max_q_len 6", "modelled cost", "runner-up",
                   "grid ", "fallback: rule_finds_no_kernel"):
-        check(words in tip.group(1), f"the cell's text has '{words}': {tip.group(1)}")
+        check(words in text, f"the cell's text has '{words}': {text}")
+    check_hover(browser, folder, page)
     shot = folder / "page.png"
     browse(browser, folder, f"--screenshot={shot}", f"file://{page}")
     colours = png_colours(shot)
-    for fill in ("cfe8f7", "0a5c8f", "f5d76e"):
-        check(bytes.fromhex(fill) in colours, f"the screenshot shows the colour #{fill}")
+    for fill, what in (("cfe8f7", "first kernel"), ("0a5c8f", "second kernel"), ("f5d76e", "third kernel"),
+                       ("b03a00", "fallbacks")):
+        check(bytes.fromhex(fill) in colours, f"the screenshot shows #{fill}, the colour of the {what}")
 
 
 def main():

@@ -34,7 +34,7 @@ struct Rules {
   }
 
   /// GPT-OSS decode for which the published rules take tile_q 8.
-  ToolRun select(const Arguments& more = {}) const {
+  ToolRun select(const Arguments& more = {}, const std::string& batch = "4") const {
     const Arguments base = {"select",
                             "-m",
                             "flashinfer-0.6.13",
@@ -43,7 +43,7 @@ struct Rules {
                             "--num-q-heads",
                             "64",
                             "--batch",
-                            "4",
+                            batch,
                             "--head-dim",
                             "64",
                             "--num-kv-heads",
@@ -111,7 +111,7 @@ TEST_CASE_METHOD(Rules, "a kernel barred by hash is not taken, and explain gives
 
 TEST_CASE_METHOD(Rules, "rules hold line by line and along a sweep") {
   write(R"("rules":[{"name":"r","when":{"batch":{"max":2}},"force":{"tile_q":16}}])");
-  const ToolRun sweep = select({"--overrides", path, "--sweep", "--batch", "2,4", "--csv"});
+  const ToolRun sweep = select({"--overrides", path, "--sweep", "--csv"}, "2..4");
   CAPTURE(sweep.out, sweep.err);
   CHECK(sweep.exit_code == 0);
   CHECK(contains(sweep.out, "Q16"));

@@ -183,7 +183,7 @@ TEST_CASE("rules for problems that no kernel of the manifest serves are refused 
                  "rules.json: rule 'r': when: no kernel of the manifest serves a problem with "
                  "head_dim_qk 65"));
   CHECK(contains(error_of(R"({"batch":4,"dtype_o":"int8"})"), "dtype_o int8"));
-  CHECK(contains(error_of(R"({"page_size":{"min":3,"max":5}})"), "page_size 3..5"));
+  CHECK(contains(error_of(R"({"head_dim_vo":{"min":300,"max":400}})"), "head_dim_vo 300..400"));
   CHECK(
       error_of(R"({"head_dim_qk":{"min":65},"dtype_kv":["e4m3","e2m1"],"page_size":32})").empty());
   CHECK(error_of(R"({"num_q_heads":7,"batch":60000})").empty());

@@ -141,6 +141,40 @@ TEST_CASE("MLA configs give the absorbed decode shape and the expanded prefill s
   CHECK(kimi.attention.at(0).sm_scale.value() == Approx(0.130861).epsilon(1e-5));
 }
 
+TEST_CASE("siblings of a family are read like it") {
+  const auto read_text = [](const std::string& text) {
+    auto model = read_hf_config(text, "m/config.json");
+    if (!model) FAIL(model.error().message());
+    return *model;
+  };
+  const ModelPreset hybrid = read_text(
+      R"({"model_type":"qwen3_5_moe","text_config":{"model_type":"qwen3_5_moe_text",
+          "num_hidden_layers":60,"num_attention_heads":32,"num_key_value_heads":2,"head_dim":256,
+          "full_attention_interval":4,"max_position_embeddings":262144}})");
+  REQUIRE(hybrid.attention.size() == 1);
+  check_shape(hybrid.attention[0], {15, 32, 2, 256, -1});
+  const ModelPreset moe = read_text(
+      R"({"model_type":"qwen2_moe","num_hidden_layers":24,"num_attention_heads":16,
+          "num_key_value_heads":16,"hidden_size":2048,"use_sliding_window":false,
+          "sliding_window":32768,"max_window_layers":21})");
+  REQUIRE(moe.attention.size() == 1);
+  check_shape(moe.attention[0], {24, 16, 16, 128, -1});
+  const ModelPreset unified = read_text(
+      R"({"model_type":"gemma4_unified","text_config":{"num_hidden_layers":6,
+          "num_attention_heads":8,"num_key_value_heads":2,"head_dim":256,"global_head_dim":512,
+          "sliding_window":512}})");
+  REQUIRE(unified.attention.size() == 2);
+  check_shape(unified.attention[0], {5, 8, 2, 256, 511});
+  check_shape(unified.attention[1], {1, 8, 2, 512, -1});
+  CHECK(unified.attention[0].sm_scale == 1.0);
+  const ModelPreset nested = read_text(
+      R"({"model_type":"kimi_k25","text_config":{"model_type":"kimi_k2","num_hidden_layers":61,
+          "num_attention_heads":64,"kv_lora_rank":512,"qk_nope_head_dim":128,"qk_rope_head_dim":64,
+          "v_head_dim":128,"rope_scaling":{"factor":64.0,"mscale_all_dim":1.0}}})");
+  CHECK(nested.attention.at(0).head_dim_qk == 576);
+  CHECK(nested.attention.at(0).sm_scale.value() == Approx(0.144680).epsilon(1e-5));
+}
+
 TEST_CASE("configs that lack or contradict fields are refused by the field's name") {
   CHECK(contains(error_of("{}"), "/model_type: the key is missing"));
   CHECK(contains(error_of("[]"), "expected an object"));
