@@ -3,10 +3,14 @@
 
     import_test.py TOOL
 """
+import http.server
 import json
 import pathlib
+import random
+import re
 import sys
 import tempfile
+import threading
 import zipfile
 
 from cli import Tool, check, check_fails, sha256
@@ -71,6 +75,55 @@ def check_import(tool, folder):
     check_fails(tool("verify", "--manifest", folder / "m.json", "--deep"), 4, "3 entries are broken")
 
 
+class RangeHandler(http.server.BaseHTTPRequestHandler):
+    """Serves one file by ranges and counts the bytes it gave."""
+    data, given = b"", 0
+
+    def do_GET(self):
+        found = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
+        first, last = 0, len(self.data) - 1
+        if found and found[1]:
+            first, last = int(found[1]), min(int(found[2] or last), last)
+        elif found:
+            first = max(0, len(self.data) - int(found[2]))
+        part = self.data[first:last + 1]
+        self.send_response(206 if found else 200)
+        self.send_header("Content-Length", str(len(part)))
+        self.send_header("Content-Range", f"bytes {first}-{last}/{len(self.data)}")
+        self.end_headers()
+        type(self).given += len(part)
+        self.wfile.write(part)
+
+    def log_message(self, *_):
+        pass
+
+
+def check_remote(tool, folder):
+    release = Release()
+    release.files["ballast.cubin"] = "\x7fELF" + random.Random(1).randbytes(1 << 20).hex()
+    wheel = release.wheel(folder / "flashinfer_cubin-0.4.1-py3-none-any.whl")
+    RangeHandler.data = wheel.read_bytes()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), RangeHandler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_address[1]}/{wheel.name}"
+    local, remote = (tool("import", "flashinfer", source, "-o", folder / name, "--json")
+                     for source, name in ((wheel, "local.json"), (url, "remote.json")))
+    check(remote.code == 0 and remote.json()["kernels"] == 4, "a URL", remote)
+    check(local.json()["counts"] == remote.json()["counts"], "says what the file says")
+    check(RangeHandler.given < len(RangeHandler.data) // 2, f"by ranges, {RangeHandler.given} bytes")
+    check(tool("fetch", "--manifest", folder / "remote.json", "--kernel", "kernel1").code == 0, "and its kernels")
+    server.shutdown()
+    server.server_close()
+    check_fails(tool("import", "flashinfer", url), 5, "127.0.0.1")
+    if not tool("doctor", "--json").json()["pip"]["found"]:
+        print("no pip here: pip: not checked")
+        return
+    found = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder)}
+    run = tool("import", "flashinfer", "pip:flashinfer-cubin==0.4.1", "--json", **found)
+    check(run.code == 0 and run.json()["kernels"] == 4, "pip: finds what pip finds", run)
+    check_fails(tool("import", "flashinfer", "pip:flashinfer-cubin==0.4.2", **found), 2, "0.4.2")
+
+
 def check_columns(tool, folder):
     newer = Release()
     newer.columns = {**COLUMNS, "mSparseMla": "false", "mColour": 3}
@@ -127,7 +180,7 @@ def main(program):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name).resolve()
         tool = Tool(program, folder)
-        for part in (check_import, check_columns, check_disagreements, check_refusals):
+        for part in (check_import, check_remote, check_columns, check_disagreements, check_refusals):
             part(tool, folder)
 
 
