@@ -27,7 +27,7 @@ std::string_view to_string(RuleRefusal refusal) {
     case RuleRefusal::kSplitsHeadGroups:
       return "the rules would put heads of two KV groups into one CTA";
     case RuleRefusal::kNotServed:
-      return "the rules' choice would give wrong results here";
+      return "the rules' choice would not launch here, or give wrong results";
   }
   return "unknown";
 }

@@ -126,7 +126,8 @@ Status check_pages(const AttentionProblem& p) {
   // What a page holds of K or V is the stride from page to page, where no other is given.
   const std::int64_t page_elements =
       std::int64_t{p.page_size} * p.num_kv_heads * std::max(p.head_dim_qk, p.head_dim_vo);
-  if (p.kv_stride_batch == -1 && page_elements * dtype_bits(p.dtype_k) > kMaxStrideBits / 2) {
+  if (page_elements > kMaxStrideBits / 64 && p.kv_stride_batch == -1 &&
+      page_elements * dtype_bits(p.dtype_k) > kMaxStrideBits / 2) {
     return fail(StatusCode::kInvalidArgument,
                 "page_size * num_kv_heads * head_dim is {} elements of {}; a page must hold less "
                 "than 2^39 bytes",

@@ -124,8 +124,9 @@ class ReleaseMaker {
     }
   }
 
+  /// 80 elements of e4m3 are rows that no tensor map can box: those kernels serve nobody.
   void context() {
-    for (const auto& [qk, vo] : {std::pair{64, 64}, {128, 128}, {192, 128}}) {
+    for (const auto& [qk, vo] : {std::pair{64, 64}, {80, 80}, {128, 128}, {192, 128}}) {
       for (const int page : {0, 32, 128}) {
         for (const MaskType mask :
              {MaskType::kDense, MaskType::kCausal, MaskType::kSlidingOrChunked}) {
@@ -201,7 +202,7 @@ TestPack thinned(const TestPack& pack, double keep, std::mt19937& random) {
 AttentionProblem random_problem(std::mt19937& random) {
   AttentionProblem p;
   p.dtype_k = p.dtype_v = pick(random, {Dtype::kBf16, Dtype::kE4m3});
-  p.head_dim_qk = pick(random, {64, 128, 128, 512, 192});
+  p.head_dim_qk = pick(random, {64, 128, 128, 512, 192, 80});
   p.num_kv_heads = pick(random, {1, 2, 4, 8});
   p.num_q_heads = p.num_kv_heads * (random() % 4 == 0
                                         ? small_or_wide(random, 16, 300)

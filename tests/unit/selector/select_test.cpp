@@ -149,6 +149,21 @@ TEST_CASE("heads of two KV groups in one CTA are refused, or another kernel is t
   CHECK(selection->best().record->traits.tile_q >= 32);
 }
 
+TEST_CASE("rows that no tensor map can box are never launched") {
+  const TestPack pack = release();
+  const auto table = pack.table();
+  AttentionProblem problem;
+  problem.phase = Phase::kContext;
+  problem.num_q_heads = 64;
+  problem.head_dim_qk = 80;
+  problem.page_size = 32;
+  CHECK(selector::select(table, problem, test::b200()).has_value());
+  problem.dtype_k = problem.dtype_v = Dtype::kE4m3;  // 80 bytes
+  const auto selection = selector::select(table, problem, test::b200());
+  REQUIRE_FALSE(selection.has_value());
+  CHECK(selection.error().message().find("wrong results") != std::string::npos);
+}
+
 TEST_CASE("what an entry point refuses is refused with and without strict") {
   const TestPack pack = release();
   const auto table = pack.table();
