@@ -1,0 +1,169 @@
+// Paged GQA decode attention for sm_90a: TMA, warpgroup MMA, keys dealt out evenly. One kernel a
+// compilation: CUBIST_ENTRY names it, CUBIST_TYPE_Q (also that of K, V and O), CUBIST_HEAD_DIM and
+// CUBIST_TILE_Q shape it (list_variants.cpp lists them all).
+// README.md says what it computes and how to launch it.
+
+#include "model/decode_params.h"
+#include "ptx.cuh"
+#include "stream_attend.cuh"
+#include "stream_join.cuh"
+#include "stream_load.cuh"
+#include "stream_ptx.cuh"
+#include "stream_variant.h"
+#include "stream_work.cuh"
+
+namespace cubist_decode {
+
+using ThisVariant = StreamVariant<Type::CUBIST_TYPE_Q, CUBIST_HEAD_DIM, CUBIST_TILE_Q>;
+static_assert(ThisVariant::kFits, "an SM has too little shared memory for this variant");
+
+/// Limits of this thread's two rows.
+__device__ __forceinline__ RowLimits limits_of(const Work& work, ConsumerRows rows) {
+  RowLimits limits;
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const int thread = static_cast<int>(threadIdx.x) % 128;
+    const Row row = row_of(work, rows.first + thread / 32 * 16 + thread % 32 / 4 + 8 * r);
+    limits.first_key[r] = first_key(work, row.token);
+    limits.end_key[r] = end_key(work, row.token);
+  }
+  return limits;
+}
+
+template <class V>
+class Consumer {
+ public:
+  __device__ __forceinline__ Consumer(const CubistDecodeParams& params, unsigned char* smem,
+                                      StageBarriers<V> barriers, int consumer)
+      : params_(params),
+        smem_(smem),
+        barriers_(barriers),
+        consumer_(consumer),
+        barrier_(1 + consumer),
+        q_(smem + V::kQOffset + consumer * V::kPanels * V::kPanelBytes) {
+    const float scale =
+        params.bmm1_scale_log2 != nullptr ? *params.bmm1_scale_log2 : params.scale_softmax_log2;
+    negate_ = scale < 0.0F;
+    scale_ = fabsf(scale);
+    output_scale_ = params.bmm2_scale != nullptr ? *params.bmm2_scale : params.output_scale;
+  }
+
+  __device__ __forceinline__ void attend_part(const Work& work, const Part& part) {
+    const ConsumerRows rows = rows_of_consumer<V>(work, consumer_);
+    // A warp without rows takes part in what the warpgroup does together and skips the rest.
+    const bool has_rows = static_cast<int>(threadIdx.x) % 128 / 32 * 16 < rows.count;
+    stage_rows<V>(params_, work, rows, negate_, q_, barrier_);
+    StreamSums<V> sums;
+    sums.clear();
+    attend_tiles(work, limits_of(work, rows), has_rows, sums);
+    add_row_sums(sums);
+    if constexpr (!V::kSharesTile) {
+      auto* scratch = reinterpret_cast<float*>(smem_ + V::kScratchOffset);
+      if (!join_consumers(sums, consumer_, has_rows, scratch)) return;
+    }
+    const int half = V::kSharesTile ? consumer_ : 0;
+    auto* last = reinterpret_cast<int*>(smem_ + V::kBarrierOffset + 16 * V::kStages) + half;
+    if (!part.is_whole &&
+        !join_groups(params_, part, sums, half, has_rows, barrier_, last)) {
+      return;
+    }
+    if (has_rows) write_rows(params_, work, rows, sums, output_scale_);
+  }
+
+ private:
+  __device__ __forceinline__ void attend_tiles(const Work& work, const RowLimits& limits,
+                                               bool has_rows, StreamSums<V>& sums) {
+    // Tiles wholly between these are seen by every row.
+    const int seen_from = first_key(work, work.num_tokens - 1);
+    const int seen_to = end_key(work, 0);
+    for (int tile = work.tile_begin; tile < work.tile_end; ++tile) {
+      const bool mine = V::kSharesTile || owner_ == consumer_;
+      if constexpr (!V::kSharesTile) owner_ = owner_ + 1 == V::kConsumers ? 0 : owner_ + 1;
+      if (mine) attend_tile(work, limits, has_rows, tile, seen_from, seen_to, sums);
+      cursor_.advance();
+    }
+  }
+
+  __device__ __forceinline__ void attend_tile(const Work& work, const RowLimits& limits,
+                                              bool has_rows, int tile, int seen_from, int seen_to,
+                                              StreamSums<V>& sums) {
+    unsigned char* stage = smem_ + cursor_.stage * V::kStageBytes;
+    const std::uint32_t k = shared_address(stage);
+    const int first = tile * V::kTileKv;
+    wait_barrier(barriers_.full(cursor_.stage), cursor_.parity);
+    if (first < work.key_begin || first + V::kTileKv > work.key_end) {
+      constexpr int kThreads = V::kSharesTile ? 256 : 128;
+      zero_unseen_values<V>(work, first, stage + V::kKvTileBytes,
+                            static_cast<int>(threadIdx.x) % kThreads, kThreads,
+                            V::kSharesTile ? 4 : barrier_);
+    }
+    float scores[32];
+    multiply_tile_keys<V>(scores, shared_address(q_), k);
+    std::uint32_t probabilities[16];
+    if (has_rows) {
+      if (first < seen_from || first + V::kTileKv > seen_to) mask_tile(scores, limits, first);
+      update_stream_softmax(scores, scale_, sums, probabilities);
+    } else {
+#pragma unroll
+      for (int i = 0; i < 16; ++i) probabilities[i] = 0;
+    }
+    multiply_tile_values(sums, probabilities, k + V::kKvTileBytes);
+    if (threadIdx.x % 32 == 0) arrive(barriers_.empty(cursor_.stage));
+  }
+
+  const CubistDecodeParams& params_;
+  unsigned char* const smem_;
+  const StageBarriers<V> barriers_;
+  const int consumer_;
+  const int barrier_;
+  unsigned char* const q_;
+  float scale_;
+  float output_scale_;
+  bool negate_;
+  StageCursor<V::kStages> cursor_;
+  int owner_ = 0;  // the consumer whose turn the next tile is
+};
+
+template <class V>
+__device__ __forceinline__ void stream_decode(const CubistDecodeParams& params,
+                                              unsigned char* smem) {
+  const StageBarriers<V> barriers = {shared_address(smem + V::kBarrierOffset)};
+  // Uniform to the compiler, so that what depends on it stays in uniform registers.
+  const int warp = __shfl_sync(0xffffffffU, static_cast<int>(threadIdx.x) / 32, 0);
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < V::kStages; ++stage) {
+      init_barrier(barriers.full(stage), 1);
+      init_barrier(barriers.empty(stage), V::kSharesTile ? 4 * V::kConsumers : 4);
+    }
+    fence_barrier_init();
+    fence_async_proxy();
+  }
+  __syncthreads();
+  wait_for_preceding_kernel();
+  release_following_kernel();
+  if (warp >= 4 * V::kConsumers) {
+    lower_registers<V::kProducerRegisters>();
+    if (warp == 4 * V::kConsumers) {
+      TileLoader<V> loader(params, shared_address(smem), barriers);
+      StreamSchedule schedule(params, V::kTileKv);
+      Work work;
+      Part part;
+      while (schedule.next(work, part)) loader.load(work, part);
+    }
+  } else {
+    raise_registers<V::kConsumerRegisters>();
+    Consumer<V> consumer(params, smem, barriers, warp / 4);
+    StreamSchedule schedule(params, V::kTileKv);
+    Work work;
+    Part part;
+    while (schedule.next(work, part)) consumer.attend_part(work, part);
+  }
+}
+
+}  // namespace cubist_decode
+
+extern "C" __global__ void __launch_bounds__(cubist_decode::ThisVariant::kThreads, 1)
+    CUBIST_ENTRY(const __grid_constant__ CubistDecodeParams params) {
+  extern __shared__ __align__(1024) unsigned char smem[];
+  cubist_decode::stream_decode<cubist_decode::ThisVariant>(params, smem);
+}
