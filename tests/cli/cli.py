@@ -24,7 +24,8 @@ class Tool:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("CUBIST_")}
         self.environment = {**kept, "CUBIST_CONFIG": "", "CUBIST_PROJECT": "",
                             "CUBIST_STORE": f"{folder}/store",
-                            "CUBIST_MANIFESTS": f"{SOURCE}/manifests", **variables}
+                            "CUBIST_MANIFESTS": f"{SOURCE}/manifests",
+                            "CUBIST_PRESETS": f"{SOURCE}/data/presets", **variables}
 
     def __call__(self, *arguments, at=None, **variables):
         environment = {name: value for name, value in {**self.environment, **variables}.items()

@@ -43,11 +43,15 @@ def check_pins(tool, folder):
     check_fails(tool("list", "--manifest", "mine", at=folder), 2, "mine")
 
     put(project / "kernels/mine.json", manifest("a", "c"))
-    for command in (["list", "--manifest", "mine"], ["manifest", "validate", "mine"], ["fetch", "--manifest", "mine", "--all"],
-                    ["verify", "--manifest", "mine"], ["status", "--manifest", "mine"],
-                    ["select", "--manifest", "mine", "--device", "b200", "--num-q-heads", "8", "--num-kv-heads", "1",
-                     "--head-dim", "64", "--batch", "1", "--max-kv-len", "64"],
-                    ["launch", "--manifest", "mine", "--dry-run"], ["gc", "--max-size", "1GiB", "--pin", "mine"]):
+    ranges = ["--model", "gpt-oss-120b", "--device", "b200", "--batch", "1..4", "--max-q-len", "1", "--max-kv-len",
+              "64..128", "--page-size", "32"]
+    problem = ["--device", "b200", "--num-q-heads", "8", "--num-kv-heads", "1", "--head-dim", "64", "--batch", "1",
+               "--max-kv-len", "64"]
+    for command in (["list"], ["fetch", "--all"], ["verify"], ["status"], ["select", *problem],
+                    ["launch", "--dry-run"], ["working-set", *ranges]):
+        check_fails(tool(*command, "--manifest", "mine", **below), 4, "kernels/mine.json", sha256(text), "cubist.json")
+    for command in (["manifest", "validate", "mine"], ["manifest", "diff", "mine", "mine"], ["map", "mine", *ranges],
+                    ["gc", "--max-size", "1GiB", "--pin", "mine"]):
         check_fails(tool(*command, **below), 4, "kernels/mine.json", sha256(text), "cubist.json")
     listed = tool("manifest", "list", "--json", **here)
     check_fails(listed, 4, "mine")
