@@ -88,10 +88,9 @@ void print_report(const DoctorReport& report) {
   } else {
     line("pip", "none: {}", report.pip.problem);
   }
-  line(
-      "configured", "{} by {}",
-      report.configured.empty() ? "nothing" : fmt::format("{}", fmt::join(report.configured, ", ")),
-      report.configuration_file.empty() ? "no file" : report.configuration_file);
+  line("settings", "{} from {}",
+       report.configured.empty() ? "none" : fmt::to_string(fmt::join(report.configured, ", ")),
+       report.configuration_file.empty() ? "no file" : report.configuration_file);
   for (const auto& [name, value] : report.environment) line("variable", "{}={}", name, value);
 }
 

@@ -22,11 +22,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kManifestAddHelp =
-    R"(Pins a manifest by its SHA-256 in the project's file, cubist.json.
+    R"(Pins a manifest by its SHA-256 in the project's file.
 
-From then on every command that runs in that folder or below it takes --manifest NAME to
-mean this very file, and ends with exit code 4 if the file is another. Keep cubist.json
-under version control.
+From then on every command that runs in the folder of that file, cubist.json, or below it
+takes --manifest NAME to mean this very manifest, and ends with exit code 4 if it is
+another. Keep cubist.json under version control.
 
 Examples:
   cubist manifest add flashinfer-0.6.13
