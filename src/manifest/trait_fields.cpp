@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <type_traits>
-
-#include "manifest/words.h"
 
 namespace cubist {
 namespace {
@@ -102,21 +99,6 @@ std::string_view missing_trait(TraitSet seen, KernelFamily family) {
   if (!(seen & (k | v))) return "dtype_kv";
   if (!(seen & k)) return "dtype_k";
   return seen & v ? std::string_view() : std::string_view("dtype_v");
-}
-
-std::string allowed_words(const TraitField& field) {
-  return std::visit(
-      [](auto member) -> std::string {
-        using Member = decltype(member);
-        if constexpr (std::is_same_v<Member, BothKv>) {
-          return word_list<Dtype>();
-        } else {
-          using Value = std::remove_cvref_t<decltype(std::declval<KernelTraits>().*member)>;
-          if constexpr (std::is_enum_v<Value>) return word_list<Value>();
-          return {};
-        }
-      },
-      field.member);
 }
 
 }  // namespace cubist

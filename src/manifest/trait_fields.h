@@ -49,7 +49,4 @@ std::string_view missing_trait(TraitSet seen, KernelFamily family);
 /// Whether a key has no default: kernels of this family always have it.
 bool is_needed_trait(std::string_view key, KernelFamily family);
 
-/// The words of the field's enum, "a, b or c"; empty if it has none.
-std::string allowed_words(const TraitField& field);
-
 }  // namespace cubist
