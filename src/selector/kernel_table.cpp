@@ -29,9 +29,9 @@ int arch_rank(SmArch arch) {
 /// Sizes that geometry divides by. A parsed manifest has passed this already; tables made otherwise
 /// too.
 bool has_usable_sizes(const KernelTraits& t, KernelFamily family) {
-  if (t.tile_q == 0 || t.threads == 0 || t.threads > 1024) return false;
+  if (t.tile_q == 0 || t.tile_kv == 0 || t.threads == 0 || t.threads > 1024) return false;
   if (family == KernelFamily::kCubistDecode) return true;
-  return t.tile_kv != 0 && t.step_q != 0 && t.step_kv != 0 && t.head_dim_per_cta_v != 0;
+  return t.step_q != 0 && t.step_kv != 0 && t.head_dim_per_cta_v != 0;
 }
 
 /// Ways of computing that no known revision's rules ask for.

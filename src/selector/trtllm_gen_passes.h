@@ -90,7 +90,21 @@ class TrtllmGenPasses {
   void without_clusters(RuleChoice& choice) {
     state_.force_global_memory = true;
     state_.wanted.multi_ctas_kv_mode = MultiCtasKvMode::kGlobalMemory;
+    if (is_as_before_clusters()) {
+      choice.refusal = RuleRefusal::kNone;
+      choice.record = before_clusters_;
+      choice.grid = grid_before_clusters_;
+      return;
+    }
     if (one_pass(choice) != Reselection::kNone) choice.refusal = RuleRefusal::kNotConverged;
+  }
+
+  /// Whether that pass would find what the pass before the cluster one found: its pick repeats
+  /// itself unless the cost model has a say, and its grid unless MLA wants fewer columns.
+  bool is_as_before_clusters() const {
+    return trace_ == nullptr && before_clusters_ != nullptr && !mla_ && request_.max_q_len == 1 &&
+           !options_.cost_model_always &&
+           before_clusters_->traits.mask_type == state_.wanted.mask_type;
   }
 
   Reselection one_pass(RuleChoice& choice) {
@@ -109,6 +123,10 @@ class TrtllmGenPasses {
     choice.refusal = lay_out(state_, *choice.record, choice.grid, again);
     if (choice.refusal != RuleRefusal::kNone) choice.wanted = choice.record->traits;
     end_note(choice, again);
+    if (again == Reselection::kClusterReduction) {
+      before_clusters_ = choice.record;
+      grid_before_clusters_ = choice.grid;
+    }
     return again;
   }
 
@@ -399,6 +417,8 @@ class TrtllmGenPasses {
   PackTable::GroupId group_;
   bool mla_;
   State state_;
+  const KernelRecord* before_clusters_ = nullptr;  ///< of the last pass that asked for clusters
+  CtaGrid grid_before_clusters_;
 };
 
 }  // namespace cubist::selector

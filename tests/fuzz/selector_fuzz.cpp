@@ -79,7 +79,8 @@ AttentionProblem problem_from(Bytes& bytes) {
   if (bytes.flag()) p.chunk_size = bytes.number(4096);
   p.causal = bytes.flag();
   p.lse = bytes.flag();
-  if (bytes.flag()) p.sparse_mla_topk = bytes.number(4096) * 4;
+  if (bytes.flag())
+    p.sparse_mla_topk = bytes.number(16384) & ~3;  // mostly a multiple of 4, as they must be
   p.sparse_dynamic = bytes.flag();
   if (bytes.flag()) p.skip_softmax = bytes.take<float>();
   if (bytes.flag()) p.workspace_size = bytes.take<std::int64_t>();

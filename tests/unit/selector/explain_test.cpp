@@ -131,7 +131,7 @@ TEST_CASE("any problem can be explained, and the explanation agrees with select"
   std::mt19937 random(31);
   const auto pack = test::thinned(release(), 0.3, random);
   const auto table = pack.table();
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 1000; ++i) {
     const AttentionProblem problem = test::random_problem(random);
     const DeviceProfile device = test::random_device(random);
     const auto selection = selector::select(table, problem, device);
@@ -140,7 +140,12 @@ TEST_CASE("any problem can be explained, and the explanation agrees with select"
     REQUIRE(explanation->selection.has_value() == selection.has_value());
     REQUIRE(explanation->refusal.has_value() != selection.has_value());
     if (selection) {
-      REQUIRE(explanation->selection->best().record == selection->best().record);
+      REQUIRE(explanation->selection->num_plans == selection->num_plans);
+      for (std::uint32_t k = 0; k < selection->num_plans; ++k) {
+        REQUIRE(explanation->selection->plans[k].record == selection->plans[k].record);
+        REQUIRE(explanation->selection->plans[k].grid == selection->plans[k].grid);
+        REQUIRE(explanation->selection->plans[k].fallback == selection->plans[k].fallback);
+      }
     } else {
       REQUIRE(explanation->refusal->message() == selection.error().message());
     }

@@ -105,6 +105,7 @@ TEST_CASE("packs are tried in order, and those without kernels for the device ar
   own.traits.arch = {90, SmArch::Kind::kSpecific};
   own.traits.head_dim_qk = own.traits.head_dim_vo = 128;
   own.traits.tile_q = 16;
+  own.traits.tile_kv = 64;
   own.traits.threads = 128;
   own.traits.dynamic_page = true;
   own.traits.mask_type = MaskType::kCausal;
