@@ -1,5 +1,6 @@
 #include "mapview/html.h"
 
+#include <cmath>
 #include <map>
 
 #include "codec/json_writer.h"
@@ -90,7 +91,7 @@ void put_cells(std::string_view key, const CellMap& map, Get get, JsonWriter& js
 }
 
 /// Costs are compared, not added up: whole numbers are enough.
-std::int64_t rounded(float time) { return static_cast<std::int64_t>(time + 0.5F); }
+std::int64_t rounded(float time) { return std::llround(time); }
 
 std::string plan_text(const Cell& cell) {
   return fmt::format("grid {} x {} x {}, {} CTAs per KV sequence, cluster {}", cell.grid[0],

@@ -102,9 +102,13 @@ class Drawer {
       if (size < kSmallestLetter) continue;
       const double x = kMarginLeft + width_ * static_cast<double>(room.column) + width / 2;
       const double y = top + height_ * (rows - static_cast<double>(room.end_row)) + height / 2;
-      put("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"l h\" stroke=\"{}\" font-size=\"{:.1f}\" "
+      // A halo of the field's colour keeps letters legible on stripes.
+      const std::string halo = cell.fallback == FallbackReason::kNone
+                                   ? std::string()
+                                   : fmt::format(" stroke=\"{}\"", entry.fill);
+      put("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"l\"{} font-size=\"{:.1f}\" "
           "fill=\"{}\">{}</text>",
-          x, y + 0.36 * size, entry.fill, size, entry.ink, entry.code);
+          x, y + 0.36 * size, halo, size, entry.ink, entry.code);
     }
   }
 
@@ -272,8 +276,8 @@ std::string drawing_definitions() {
          "</defs>\n"
          "<style>text{font-family:system-ui,sans-serif}.t{font-size:15px;font-weight:600}"
          ".s{font-size:12px}.a{font-size:10px}"
-         ".l{font-weight:600;text-anchor:middle;pointer-events:none}"
-         ".h{paint-order:stroke;stroke-width:3px}"
+         ".l{font-weight:600;text-anchor:middle;pointer-events:none;"
+         "paint-order:stroke;stroke-width:3px}"
          "rect{shape-rendering:crispEdges}"
          ".e{fill:none;stroke:#000;stroke-width:.7;pointer-events:none}"
          ".f{fill:none;stroke:#333;pointer-events:none}.f2{stroke:#333}</style>\n";

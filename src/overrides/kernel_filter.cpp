@@ -86,6 +86,7 @@ const FilterField* find_field(std::string_view name) {
 KernelFilter KernelFilter::read(const DocumentNode& node) {
   KernelFilter filter;
   std::vector<std::string_view> known;
+  known.reserve(std::size(kFields));
   for (const FilterField& field : kFields) known.push_back(field.name);
   node.allow_only(known);
   for (const std::string& key : node.keys()) {

@@ -13,7 +13,7 @@ using selector::BarredKernel;
 using selector::KernelTable;
 using selector::PackView;
 
-std::string with_reason(std::string text, const std::string& reason) {
+std::string with_reason(const std::string& text, const std::string& reason) {
   return reason.empty() ? text : text + " (" + reason + ")";
 }
 
@@ -136,7 +136,7 @@ std::vector<std::string> Overrides::describe(const AttentionProblem& problem,
       text += fmt::format("; its force does not count, as rule {} comes first",
                           in_quotes(forces->name));
     }
-    sentences.push_back(with_reason(std::move(text), rule.reason));
+    sentences.push_back(with_reason(text, rule.reason));
   }
   return sentences;
 }
