@@ -1,9 +1,12 @@
 #include <string>
+#include <type_traits>
+#include <variant>
 
 #include "base/file.h"
 #include "manifest/manifest_keys.h"
 #include "manifest/parse.h"
 #include "manifest/trait_fields.h"
+#include "manifest/words.h"
 #include "manifest/write.h"
 #include "support/catch.h"
 
@@ -41,6 +44,22 @@ TEST_CASE("every key of the reader stands in the specification and in the schema
   for (const std::string_view key : kSourceKeys) check(key);
   for (const std::string_view key : kKernelKeys) check(key);
   for (const TraitField& field : trait_fields()) check(field.key);
+}
+
+/// The words of the field's enum, "a, b or c"; empty if it has none.
+std::string allowed_words(const TraitField& field) {
+  return std::visit(
+      [](auto member) -> std::string {
+        using Member = decltype(member);
+        if constexpr (std::is_same_v<Member, BothKv>) {
+          return word_list<Dtype>();
+        } else {
+          using Value = std::remove_cvref_t<decltype(std::declval<KernelTraits>().*member)>;
+          if constexpr (std::is_enum_v<Value>) return word_list<Value>();
+          return {};
+        }
+      },
+      field.member);
 }
 
 TEST_CASE("every word of an enum stands in the specification and in the schema") {
