@@ -11,7 +11,7 @@ namespace {
 // One counter per CTA before the split. Source: the releases' counter area, 8192 * 256 int32.
 constexpr std::int64_t kMaxCountedCtas = std::int64_t{8192} * 256;
 constexpr std::int32_t kMaxCluster = 16;       // the non-portable limit
-constexpr std::uint32_t kReservedSmem = 1024;  // the system's own first KiB of every block
+constexpr std::uint32_t kSystemSmem = 1024;  // the system's own first KiB of every block
 
 bool types_fit(const KernelTraits& want, const KernelTraits& have) {
   return want.dtype_q == have.dtype_q && want.dtype_k == have.dtype_k &&
@@ -160,7 +160,7 @@ Misfits trait_misfits(const Request& request, const KernelTraits& traits,
   }
   if (note(request.is_paged() || traits.dtype_o != Dtype::kE2m1, Misfit::kFp4Output)) return found;
   if (note(boxes_fit(traits), Misfit::kBoxRow)) return found;
-  if (note(std::uint64_t{traits.smem} + kReservedSmem <= request.max_smem, Misfit::kSmem)) {
+  if (note(std::uint64_t{traits.smem} + kSystemSmem <= request.max_smem, Misfit::kSmem)) {
     return found;
   }
   return found;
