@@ -159,6 +159,38 @@ CUBIST_API cubist_status cubist_runtime_get_info(cubist_runtime* runtime,
 /* Brings one kernel into the store: `kernel` is its name or the 64 hexadecimal digits of its
  * SHA-256. Does nothing where the store has it. Needs no GPU. */
 CUBIST_API cubist_status cubist_runtime_fetch(cubist_runtime* runtime, const char* kernel);
+/* The same for many at once, over several connections. `kernels` NULL with `num_kernels` 0: all
+ * kernels of the runtime's manifests. What came before a failure stays in the store. */
+CUBIST_API cubist_status cubist_runtime_fetch_many(cubist_runtime* runtime,
+                                                   const char* const* kernels,
+                                                   uint32_t num_kernels);
+
+/* How far one fetch has come; bytes are those of cubins, but for received_bytes. */
+typedef struct cubist_fetch_progress {
+  uint32_t struct_size;
+  uint32_t reserved; /* 0 */
+  uint64_t files_total;
+  uint64_t files_done; /* present, fetched or failed */
+  uint64_t files_failed;
+  uint64_t bytes_total;
+  uint64_t bytes_done;
+  uint64_t received_bytes; /* of answers, by the network */
+  double seconds;
+} cubist_fetch_progress;
+
+/* 0: stop, the fetch ends with CUBIST_STATUS_INTERRUPTED; anything else: go on. Called from the
+ * thread that fetches, ten times a second at most and at the end; must not call the library but for
+ * cubist_runtime_cancel. `progress` is valid during the call. */
+typedef int32_t (*cubist_progress_callback)(const cubist_fetch_progress* progress, void* user_data);
+
+/* Who is told of this runtime's fetches, launches' own included. NULL: nobody. */
+CUBIST_API cubist_status cubist_runtime_set_progress_callback(cubist_runtime* runtime,
+                                                              cubist_progress_callback callback,
+                                                              void* user_data);
+/* Ends the fetches of this runtime that are under way in other threads, soon, with
+ * CUBIST_STATUS_INTERRUPTED. What is complete stays, of the rest the next fetch resumes where the
+ * server lets it. Later fetches are not concerned. Not for signal handlers. */
+CUBIST_API cubist_status cubist_runtime_cancel(cubist_runtime* runtime);
 
 enum { CUBIST_PHASE_DECODE = 0, CUBIST_PHASE_CONTEXT = 1, CUBIST_PHASE_RAGGED = 2 };
 enum {

@@ -123,6 +123,14 @@ class Runtime {
   void fetch(const std::string& kernel) const {
     check(cubist_runtime_fetch(get(), kernel.c_str()));
   }
+  /// All kernels, where none is named.
+  void fetch(const std::vector<std::string>& kernels) const {
+    std::vector<const char*> names;
+    for (const std::string& kernel : kernels) names.push_back(kernel.c_str());
+    check(cubist_runtime_fetch_many(get(), kernels.empty() ? nullptr : names.data(),
+                                    static_cast<uint32_t>(names.size())));
+  }
+  void cancel() const { check(cubist_runtime_cancel(get())); }
   Selection select(const cubist_attention_problem& problem, const cubist_device& device) const {
     cubist_selection* selection = nullptr;
     check(cubist_runtime_select(get(), &problem, &device, &selection));

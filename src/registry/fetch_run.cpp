@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "registry/counters.h"
+#include "registry/partial_file.h"
 
 namespace cubist {
 namespace {
@@ -17,6 +18,8 @@ constexpr milliseconds kLookEvery{50};
 // A living process that holds a digest this long without coming to an end has hung: longer than all
 // tries of one artifact at several sources take.
 constexpr std::chrono::minutes kLongestWaitForOther{15};
+// Ctrl-C is answered within this.
+constexpr milliseconds kWindDown{2'000};
 constexpr unsigned kMaxInstallThreads = 4;
 constexpr std::size_t kMaxInstalling = 512;
 constexpr std::uint64_t kMaxInstallingBytes = 256 * 1024 * 1024;
@@ -153,6 +156,10 @@ void FetchRun::start(Job& job, Offer offer) {
   swept_ = true;
   job.origin = std::move(offer.origin);
   if (!offer.request) return submit(job, std::move(offer.take), {});
+  job.partial_key = partial_key(*offer.request);
+  job.partial = take_partial(store_.root(), job.item.record->sha256, job.partial_key,
+                             job.item.record->size_bytes);
+  if (!job.tried_again) offer.request->partial = std::exchange(job.partial, nullptr);
   http_.start(std::move(*offer.request),
               [this, &job, take = std::move(offer.take)](HttpResult result) mutable {
                 responses_.push_back({&job, std::move(take), std::move(result)});
@@ -180,6 +187,7 @@ void FetchRun::handle_responses() {
 }
 
 void FetchRun::on_http_error(Job& job, HttpError failure) {
+  job.partial = std::move(failure.partial);
   const Pack& pack = *job.item.pack;
   const auto source = sources_.open(pack, job.source);
   const bool not_there = failure.status == 404 || failure.status == 410;
@@ -263,7 +271,14 @@ void FetchRun::leave_source(Job& job, Error cause) {
   job.tried_again = false;
 }
 
+void FetchRun::keep_partial(const Job& job) {
+  if (job.partial) {
+    save_partial(store_.root(), job.item.record->sha256, job.partial_key, *job.partial);
+  }
+}
+
 void FetchRun::fail_job(Job& job) {
+  keep_partial(job);
   job.file.error = combined_error(job);
   end_job(job, FetchedFile::State::kFailed);
 }
@@ -368,6 +383,27 @@ FetchReport FetchRun::make_report() {
   return report;
 }
 
+/// What has come is kept when the run is stopped: whole files are installed, of the others the next
+/// run asks for the rest.
+void FetchRun::wind_down() {
+  http_.step(milliseconds(0));  // everything under way ends and hands out what it has
+  while (!responses_.empty()) {
+    Response response = std::move(responses_.front());
+    responses_.pop_front();
+    if (response.result) {
+      submit(*response.job, std::move(response.take), std::move(*response.result));
+    } else {
+      response.job->partial = std::move(response.result.error().partial);
+      keep_partial(*response.job);
+    }
+  }
+  const auto deadline = Clock::now() + kWindDown;
+  while (install_.pending() != 0 && Clock::now() < deadline) {
+    for (InstallQueue::Done& done : install_.drain()) on_installed(std::move(done));
+    std::this_thread::sleep_for(milliseconds(2));
+  }
+}
+
 Result<FetchReport> FetchRun::run() {
   while (!fatal_ && !interrupted()) {
     start_new_jobs();
@@ -378,6 +414,9 @@ Result<FetchReport> FetchRun::run() {
     if (active_ == 0 && waiting_.empty() && next_job_ == jobs_.size()) break;
     if (responses_.empty()) http_.step(waiting_.empty() ? kStepWait : kLookEvery);
   }
+  if (interrupted() && !fatal_) wind_down();
+  // Where nothing was missing nothing was begun, but another run may have died in this store.
+  if (!swept_ && !interrupted()) store_.sweep();
   count_run();
   if (interrupted()) {
     return fail(StatusCode::kInterrupted,

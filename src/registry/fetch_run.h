@@ -38,8 +38,10 @@ class FetchRun {
     bool locked = false;
     bool resumed = false;  ///< the bytes at the install queue came in pieces
     std::string origin;
-    std::vector<Error> causes;  ///< one per source
-    bool waits = false;         ///< for another process
+    std::vector<Error> causes;                   ///< one per source
+    std::string partial_key;                     ///< of the present request
+    std::shared_ptr<const PartialBody> partial;  ///< what a request that failed had
+    bool waits = false;                          ///< for another process
     Clock::time_point waits_since;
   };
   struct Response {
@@ -72,6 +74,8 @@ class FetchRun {
   void look_at_waiting();
   bool busy() const;
   bool interrupted() const { return options_.cancel != nullptr && options_.cancel->load(); }
+  void wind_down();
+  void keep_partial(const Job& job);
   void report_progress(bool at_the_end);
   void count_run() const;
   FetchReport make_report();

@@ -215,10 +215,10 @@ HttpTransfer::End end_of(const Exchange& exchange, CURLcode code) {
           std::string(advice_for(code))};
 }
 
-HttpError interrupted(const HttpTransfer& transfer) {
+HttpError interrupted(HttpTransfer& transfer) {
   return {Error(StatusCode::kInterrupted,
                 fmt::format("GET {}: interrupted", transfer.request().url.shown())),
-          0, false};
+          0, false, transfer.take_partial()};
 }
 
 }  // namespace

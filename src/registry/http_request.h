@@ -37,6 +37,12 @@ struct HttpProfile {
 /// CUBIST_BEARER_TOKEN: "host=token", several separated by ",".
 HttpProfile http_profile_from_environment();
 
+/// The beginning of a body, and the validator of the version it is of.
+struct PartialBody {
+  std::vector<std::uint8_t> bytes;
+  std::string validator;
+};
+
 struct HttpRequest {
   /// Bytes [offset, offset + length) of the file.
   struct Range {
@@ -46,13 +52,14 @@ struct HttpRequest {
 
   Url url;
   std::shared_ptr<const HttpProfile> profile;
-  std::string accept;                       ///< Accept header; empty: anything
-  std::optional<Range> range;               ///< answered by exactly these bytes or an error
-  std::optional<std::uint64_t> last_bytes;  ///< or: the last so many (all, if there are fewer)
-  std::string if_range;                     ///< validator of the version the range is meant for
-  std::optional<std::uint64_t> total_size;  ///< the whole file's size, if known; must not differ
-  std::uint64_t max_bytes = 0;              ///< a longer body is refused
-  bool html_is_fine = false;                ///< else a page in place of the file is named as such
+  std::string accept;                          ///< Accept header; empty: anything
+  std::optional<Range> range;                  ///< answered by exactly these bytes or an error
+  std::optional<std::uint64_t> last_bytes;     ///< or: the last so many (all, if there are fewer)
+  std::string if_range;                        ///< validator of the version the range is meant for
+  std::optional<std::uint64_t> total_size;     ///< the whole file's size, if known; must not differ
+  std::uint64_t max_bytes = 0;                 ///< a longer body is refused
+  std::shared_ptr<const PartialBody> partial;  ///< go on from here if the server still has it
+  bool html_is_fine = false;  ///< else a page in place of the file is named as such
 };
 
 struct HttpResponse {
@@ -67,8 +74,9 @@ struct HttpResponse {
 
 struct HttpError {
   Error error;
-  int status = 0;            ///< of the last answer; 0 if there was none
-  bool unreachable = false;  ///< no server could be talked to
+  int status = 0;                              ///< of the last answer; 0 if there was none
+  bool unreachable = false;                    ///< no server could be talked to
+  std::shared_ptr<const PartialBody> partial;  ///< what a later request can go on from; may be null
 };
 
 using HttpResult = tl::expected<HttpResponse, HttpError>;

@@ -34,7 +34,14 @@ std::string_view advice_for(int status) {
 }  // namespace
 
 HttpTransfer::HttpTransfer(HttpRequest request)
-    : request_(std::move(request)), url_(request_.url), total_size_(request_.total_size) {}
+    : request_(std::move(request)), url_(request_.url), total_size_(request_.total_size) {
+  const std::shared_ptr<const PartialBody> partial = std::move(request_.partial);
+  if (partial == nullptr || partial->validator.empty() || request_.last_bytes) return;
+  const std::uint64_t wanted = request_.range ? request_.range->length : request_.max_bytes;
+  if (partial->bytes.size() >= wanted) return;
+  body_ = partial->bytes;
+  validator_ = partial->validator;
+}
 
 HttpTransfer::Wire HttpTransfer::wire() const {
   Wire wire{url_, {}, request_.if_range, url_.same_origin(request_.url)};
@@ -62,7 +69,7 @@ std::string HttpTransfer::describe(std::string_view why) const {
 
 void HttpTransfer::reject(StatusCode code, std::string why) {
   judgement_ = Judgement::kReject;
-  error_ = HttpError{Error(code, describe(why)), headers_.status, false};
+  error_ = HttpError{Error(code, describe(why)), headers_.status, false, nullptr};
 }
 
 bool HttpTransfer::take_header(std::string_view line, std::time_t now) {
@@ -276,8 +283,16 @@ HttpTransfer::Next HttpTransfer::finish(const End& end, double random) {
   return next;
 }
 
+std::shared_ptr<const PartialBody> HttpTransfer::take_partial() {
+  if (body_.empty() || validator_.empty() || changed_) return nullptr;
+  return std::make_shared<const PartialBody>(PartialBody{std::move(body_), validator_});
+}
+
 HttpResult HttpTransfer::take_result() {
-  if (error_) return tl::unexpected<HttpError>(std::move(*error_));
+  if (error_) {
+    if (error_->error.code() == StatusCode::kNetwork) error_->partial = take_partial();
+    return tl::unexpected<HttpError>(std::move(*error_));
+  }
   HttpResponse response;
   response.final_url = std::move(url_);
   response.content_type = headers_.content_type;

@@ -54,6 +54,9 @@ class HttpTransfer {
   /// After kDone, once.
   HttpResult take_result();
 
+  /// What came so far, if a later request can go on from it.
+  std::shared_ptr<const PartialBody> take_partial();
+
   const HttpRequest& request() const { return request_; }
   std::uint64_t received_bytes() const { return body_.size(); }
 

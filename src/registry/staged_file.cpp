@@ -24,6 +24,7 @@ namespace cubist {
 namespace {
 
 constexpr std::string_view kSuffix = ".part";
+constexpr std::string_view kResumeSuffix = ".resume";
 // Where locks do not work, a file nobody wrote to for this long has no writer any more: far longer
 // than the largest artifact takes. Unit: seconds.
 constexpr std::time_t kStaleWithoutLockSeconds = 24 * 60 * 60;
@@ -51,11 +52,14 @@ UniqueFd open_for_lock(const std::string& path) {
   return fd;
 }
 
-bool is_stale(int fd) {
-  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
-  if (errno == EWOULDBLOCK) return false;
+bool is_old(int fd) {
   struct stat info {};
   return ::fstat(fd, &info) == 0 && ::time(nullptr) - info.st_mtime > kStaleWithoutLockSeconds;
+}
+
+bool is_stale(int fd) {
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+  return errno != EWOULDBLOCK && is_old(fd);
 }
 
 }  // namespace
@@ -176,10 +180,12 @@ std::size_t sweep_stale_files(const std::string& folder) {
   std::size_t removed = 0;
   while (const dirent* entry = ::readdir(listing.get())) {
     const std::string_view name(entry->d_name);
-    if (!name.ends_with(kSuffix)) continue;
+    // What a stopped run left for the next one has no writer; it is of use for a while.
+    const bool resume = name.ends_with(kResumeSuffix);
+    if (!resume && !name.ends_with(kSuffix)) continue;
     const std::string path = folder + "/" + std::string(name);
     const UniqueFd fd = open_for_lock(path);
-    if (!fd.valid() || !is_stale(fd.get())) continue;
+    if (!fd.valid() || !(resume ? is_old(fd.get()) : is_stale(fd.get()))) continue;
     if (::unlink(path.c_str()) == 0) ++removed;
   }
   if (removed != 0) log(LogLevel::kInfo, "removed {} unfinished files from '{}'", removed, folder);

@@ -121,6 +121,33 @@ Result<VerifiedCubin> Runtime::cubin(const KernelRecord& record) const {
   return cubins_.get(*place.manifest, *place.pack, record);
 }
 
+Status Runtime::fetch(std::span<const KernelRecord* const> records) const {
+  std::vector<const KernelRecord*> wanted(records.begin(), records.end());
+  if (wanted.empty()) {
+    for_each_kernel(manifests_, [&](const KernelRecord& record) { wanted.push_back(&record); });
+  }
+  // Relative sources start at their manifest, so each manifest is a run of its own.
+  std::vector<std::vector<FetchItem>> runs(manifests_.size());
+  FetchProgress before;
+  for (const KernelRecord* record : wanted) {
+    const Place place = place_of(manifests_, *record);
+    if (place.pack == nullptr) {
+      return fail(StatusCode::kInternal, "kernel '{}' is of another runtime", record->name);
+    }
+    runs[static_cast<std::size_t>(place.manifest - manifests_.data())].push_back(
+        {place.pack, record});
+    before.bytes_total += record->size_bytes;
+  }
+  before.files_total = wanted.size();
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i].empty()) continue;
+    CUBIST_RETURN_IF_ERROR(cubins_.fetch(manifests_[i], runs[i], before));
+    before.files_done += runs[i].size();
+    for (const FetchItem& item : runs[i]) before.bytes_done += item.record->size_bytes;
+  }
+  return {};
+}
+
 Result<launcher::Launcher*> Runtime::launcher() {
   if (launcher::Launcher* made = launcher_.load(std::memory_order_acquire)) return made;
   const std::lock_guard lock(launcher_mutex_);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,6 +64,14 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
 
   /// The verified bytes of one of this runtime's kernels; fetches where the store has none.
   Result<VerifiedCubin> cubin(const KernelRecord& record) const;
+  /// Brings artifacts into the store, many at once; no records: all there are.
+  /// errors  as CubinProvider::fetch
+  Status fetch(std::span<const KernelRecord* const> records) const;
+  void set_fetch_progress(CubinProvider::ProgressCallback callback) {
+    cubins_.set_progress(std::move(callback));
+  }
+  /// Ends the fetches under way; later ones are not concerned.
+  void cancel_fetches() { cubins_.cancel(); }
 
   /// Opens libcuda at the first call. errors  kDriverUnavailable
   Result<launcher::Launcher*> launcher();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "launcher/decode_args.h"
+#include "launcher/decode_maps.h"
 #include "launcher/decode_workspace.h"
 #include "launcher/launch.h"
 #include "model/derived_problem.h"
@@ -88,6 +89,8 @@ Status Selected::launch(const launcher::CallArgs& args, cuda::CUstream stream) {
   CUBIST_RETURN_IF_ERROR(check_launchable(*ready.plan));
   CubistDecodeParams params;
   CUBIST_RETURN_IF_ERROR(launcher::fill_decode_params(problem_, *ready.plan, args, params));
+  CUBIST_RETURN_IF_ERROR(
+      launcher::encode_decode_maps(launcher->driver(), problem_, *ready.plan, args, params));
   return launcher::launch_kernel(launcher->driver(), ready.kernel->function, *ready.plan, &params,
                                  stream);
 }

@@ -331,6 +331,24 @@ CUresult cuOccupancyMaxActiveClusters(int* count, CUfunction function,
   return CUDA_SUCCESS;
 }
 
+/// Takes what the driver would; what a stand-in kernel reads is in the parameter block beside.
+CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType, unsigned int rank,
+                                void* address, const std::uint64_t* dims,
+                                const std::uint64_t* strides, const std::uint32_t* box,
+                                const std::uint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle,
+                                CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
+  FAKE_CALL(cuTensorMapEncodeTiled);
+  if (map == nullptr || address == nullptr || rank < 1 || rank > 5) return CUDA_ERROR_INVALID_VALUE;
+  for (unsigned int i = 0; i < rank; ++i) {
+    const bool stride_fits = i == 0 || strides[i - 1] % 16 == 0;
+    if (dims[i] == 0 || box[i] == 0 || box[i] > 256 || !stride_fits)
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+  *map = {};
+  map->opaque[0] = reinterpret_cast<std::uint64_t>(address);
+  return CUDA_SUCCESS;
+}
+
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** parameters,
                           void** extra) {
   FAKE_CALL_IN_CONTEXT(cuLaunchKernelEx);

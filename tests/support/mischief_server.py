@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """An HTTP server that misbehaves on demand: GET /<behaviour>/<file below the root>.
 
+GET /nNUMBER/<behaviour>/... is the same, counted apart.
+
 Usage: mischief_server.py ROOT PORT_FILE
 Writes its port to PORT_FILE once it listens. GET /_log is a JSON list of the requests so far, in
 order: path, range, if_range, authorization, host, sent (bytes of body).
@@ -8,6 +10,7 @@ order: path, range, if_range, authorization, host, sent (bytes of body).
 import gzip
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -93,12 +96,16 @@ class Handler(BaseHTTPRequestHandler):
         self.entry = self.note()
         _, behaviour, path = (url.path.split("/", 2) + ["", ""])[:3]
         self.query = {k: v[0] for k, v in parse_qs(url.query).items()}
-        act = getattr(self, "do_" + behaviour.replace("-", "_"), None)
+        if re.fullmatch(r"n\d+", behaviour):  # keeps the counts of one user apart from another's
+            _, behaviour, path = ("/" + path).split("/", 2)
+        act = self.act_of(behaviour)
         if act is None:
             return self.answer(404, b"no such behaviour")
         data = b""
         if path:
             file = os.path.join(self.root, unquote(path))
+            if os.path.isdir(file):
+                file = os.path.join(file, "index.html")
             if not os.path.isfile(file):
                 return self.answer(404, b"no such file")
             with open(file, "rb") as stream:
@@ -107,6 +114,20 @@ class Handler(BaseHTTPRequestHandler):
             act(data)
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
+
+    def act_of(self, behaviour):
+        """A behaviour by name, or one that comes at a time: "at-2-NAME" (the second request for this
+        path, the others are answered well), "first-ONE-then-TWO", "away-to-NAME" (by a redirect)."""
+        if match := re.fullmatch(r"at-(\d+)-(.+)", behaviour):
+            behaviour = match[2] if self.times == int(match[1]) else "ok"
+            self.times = 1
+        elif match := re.fullmatch(r"first-(500|truncate)-then-(.+)", behaviour):
+            behaviour = match[1] if self.times == 1 else match[2]
+            self.times = max(1, self.times - 1)
+        elif match := re.fullmatch(r"away-to-(.+)", behaviour):
+            target = self.path.replace("/away-to-", "/", 1)
+            return lambda _data: self.answer(302, b"", Location=target)
+        return getattr(self, "do_" + behaviour.replace("-", "_"), None)
 
     # Well behaved.
     def do_ok(self, data):
@@ -175,6 +196,18 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_stall_once(self, data):
         self.serve(data, slow=self.stall if self.times == 1 else None)
+
+    def do_stall_once_then_new_etag(self, data):
+        """The same bytes under another validator: what came before cannot be gone on from."""
+        if self.times == 1:
+            return self.serve(data, slow=self.stall)
+        self.serve(data, etag='"v2"')
+
+    def do_stall_once_then_other(self, data):
+        """A server that wrongly vouches for other bytes."""
+        if self.times == 1:
+            return self.serve(bytes(b ^ 0xff for b in data), slow=self.stall)
+        self.serve(data)
 
     def do_silent(self, _data):
         time.sleep(STALL_SECONDS)
@@ -268,7 +301,13 @@ class Handler(BaseHTTPRequestHandler):
         self.serve(data)
 
     def do_redirect(self, _data):
-        self.answer(302, b"", Location=self.query["to"])
+        self.answer(302, b"", Location=self.query.get("to", "/ok/"))
+
+    def do_redirect_to_other_host(self, _data):
+        """The same machine by another name."""
+        port = self.server.server_address[1]
+        path = self.path.split("/", 2)[2]
+        self.answer(302, b"", Location=f"http://localhost:{port}/ok/{path}")
 
     def do_loop(self, _data):
         self.answer(302, b"", Location=self.path)

@@ -110,7 +110,7 @@ bool Nginx::installed() {
   return std::filesystem::exists("/usr/sbin/nginx") || std::filesystem::exists("/usr/bin/nginx");
 }
 
-Nginx::Nginx(const std::string& root, const std::string& server) {
+Nginx::Nginx(const std::string& root, const std::string& server, const std::string& http) {
   constexpr int kPortTries = 5;  // another program may take the port before nginx does
   for (int i = 0; i < kPortTries; ++i) {
     port_ = free_port();
@@ -129,7 +129,8 @@ Nginx::Nginx(const std::string& root, const std::string& server) {
       conf << "  " << kind << "_temp_path " << scratch_ / "tmp"
            << ";\n";
     }
-    conf << "  server {\n    listen 127.0.0.1:" << port_ << ";\n    root " << root << ";\n"
+    conf << http << "\n  server {\n    listen 127.0.0.1:" << port_ << ";\n    root " << root
+         << ";\n"
          << server << "\n  }\n}\n";
     conf.close();
     process_ = std::make_unique<Background>(

@@ -30,7 +30,9 @@ class Nginx {
  public:
   /// root    folder that is served
   /// server  more lines for the server block
-  explicit Nginx(const std::string& root, const std::string& server = {});
+  /// http    more lines for the block around it
+  explicit Nginx(const std::string& root, const std::string& server = {},
+                 const std::string& http = {});
 
   static bool installed();
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
