@@ -27,6 +27,8 @@ class Bytes {
     return value;
   }
   bool flag() { return (take<std::uint8_t>() & 1) != 0; }
+  /// For fields of which nearly every value is refused.
+  bool rarely() { return take<std::uint8_t>() > 243; }
   /// Mostly a value that selection accepts, sometimes anything.
   std::int32_t number(std::int32_t most) {
     const auto kind = take<std::uint8_t>();
@@ -50,10 +52,10 @@ class Bytes {
 AttentionProblem problem_from(Bytes& bytes) {
   AttentionProblem p;
   p.phase = bytes.one_of({Phase::kDecode, Phase::kDecode, Phase::kContext, Phase::kRagged});
-  p.dtype_q = bytes.one_of({Dtype::kBf16, Dtype::kE4m3});
+  p.dtype_q = bytes.one_of({Dtype::kBf16, Dtype::kBf16, Dtype::kBf16, Dtype::kE4m3});
   p.dtype_k = bytes.one_of({Dtype::kBf16, Dtype::kE4m3});
   p.dtype_v = bytes.flag() ? p.dtype_k : bytes.one_of({Dtype::kBf16, Dtype::kE4m3});
-  p.dtype_o = bytes.one_of({Dtype::kBf16, Dtype::kE2m1});
+  p.dtype_o = bytes.one_of({Dtype::kBf16, Dtype::kBf16, Dtype::kBf16, Dtype::kE2m1});
   const auto shape = bytes.take<std::uint8_t>() % 8;
   p.head_dim_qk = shape == 0 ? 576 : shape == 1 ? 320 : shape == 2 ? 512 : shape == 3 ? 64 : 128;
   if (shape == 0) p.head_dim_vo = 512;
@@ -67,26 +69,27 @@ AttentionProblem problem_from(Bytes& bytes) {
   p.batch = bytes.number(2000);
   p.max_q_len = bytes.number(5000);
   p.max_kv_len = bytes.number(2000000);
-  if (bytes.flag()) p.sum_seq_q = bytes.take<std::int64_t>();
-  if (bytes.flag()) p.sum_seq_kv = bytes.take<std::int64_t>();
-  p.page_size = bytes.flag() ? 1 << (bytes.take<std::uint8_t>() % 31) : bytes.number(64);
+  if (bytes.rarely()) p.sum_seq_q = bytes.take<std::int64_t>();
+  if (bytes.rarely()) p.sum_seq_kv = bytes.take<std::int64_t>();
+  p.page_size = bytes.rarely() ? bytes.number(64) : 1 << (bytes.take<std::uint8_t>() % 31);
+  if (bytes.flag()) p.page_size = bytes.flag() ? 32 : 64;
   if (bytes.flag()) p.max_pages_per_seq = bytes.number(100000);
-  if (bytes.flag()) p.num_pages = bytes.take<std::int64_t>();
+  if (bytes.rarely()) p.num_pages = bytes.take<std::int64_t>();
   p.kv_layout = bytes.one_of({KvLayout::kHnd, KvLayout::kNhd});
-  if (bytes.flag()) p.q_stride_tokens = bytes.take<std::int64_t>();
-  if (bytes.flag()) p.kv_stride_tokens = bytes.take<std::int64_t>();
+  if (bytes.rarely()) p.q_stride_tokens = bytes.take<std::int64_t>();
+  if (bytes.rarely()) p.kv_stride_tokens = bytes.take<std::int64_t>();
   if (bytes.flag()) p.window_left = bytes.number(4096);
-  if (bytes.flag()) p.chunk_size = bytes.number(4096);
+  if (bytes.rarely()) p.chunk_size = bytes.flag() ? 1024 : bytes.number(4096);
   p.causal = bytes.flag();
   p.lse = bytes.flag();
   if (bytes.flag())
     p.sparse_mla_topk = bytes.number(16384) & ~3;  // mostly a multiple of 4, as they must be
-  p.sparse_dynamic = bytes.flag();
-  if (bytes.flag()) p.skip_softmax = bytes.take<float>();
-  if (bytes.flag()) p.workspace_size = bytes.take<std::int64_t>();
-  if (bytes.flag()) p.bmm1_scale.value = bytes.take<double>();
-  if (bytes.flag()) p.max_active_clusters = bytes.take<std::int32_t>();
-  if (bytes.flag()) p.sage_blocks = bytes.take<std::array<std::int32_t, 4>>();
+  p.sparse_dynamic = p.sparse_mla_topk > 0 ? bytes.flag() : bytes.rarely();
+  if (bytes.flag()) p.skip_softmax = bytes.rarely() ? bytes.take<float>() : 1.0F;
+  if (bytes.rarely()) p.workspace_size = bytes.take<std::int64_t>();
+  if (bytes.rarely()) p.bmm1_scale.value = bytes.take<double>();
+  if (bytes.flag()) p.max_active_clusters = bytes.number(80);
+  if (bytes.rarely()) p.sage_blocks = bytes.take<std::array<std::int32_t, 4>>();
   return p;
 }
 
@@ -95,7 +98,7 @@ DeviceProfile device_from(Bytes& bytes) {
   device.sm = bytes.flag() ? 100 : bytes.flag() ? 103 : bytes.take<std::uint16_t>();
   device.num_sms = bytes.number(200);
   if (bytes.flag()) device.max_active_clusters = bytes.take<std::array<std::int32_t, 17>>();
-  if (bytes.flag()) device.max_smem_optin = bytes.take<std::uint32_t>();
+  if (bytes.rarely()) device.max_smem_optin = bytes.take<std::uint32_t>();
   return device;
 }
 
