@@ -143,7 +143,9 @@ void set_options(Exchange& exchange) {
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_USERAGENT, "cubist");
   curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
-  curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+  // Over TLS it is known at once whether one connection does for all; over plain HTTP the others
+  // would wait for the first answer to end.
+  curl_easy_setopt(easy, CURLOPT_PIPEWAIT, wire.url.scheme == "https" ? 1L : 0L);
   curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
                    static_cast<long>(profile.connect_timeout.count()));
@@ -343,16 +345,18 @@ bool HttpClient::State::end_stalled() {
   bool any = false;
   for (auto next = active.begin(); next != active.end();) {
     const auto exchange = next++;
-    curl_off_t sent_after = 0;  // 0 until the request is on its way; before, connect_timeout rules
+    curl_off_t sent_after = 0;  // 0 until the request is on its way
     curl_easy_getinfo(exchange->easy, CURLINFO_PRETRANSFER_TIME_T, &sent_after);
-    if (sent_after == 0) continue;
     if (exchange->received - exchange->progress_mark >= kMinProgressBytes) {
       exchange->progress_mark = exchange->received;
       exchange->idle = milliseconds(0);
       continue;
     }
     exchange->idle += elapsed;
-    const milliseconds limit = exchange->transfer.request().profile->stall_timeout;
+    const HttpProfile& profile = *exchange->transfer.request().profile;
+    milliseconds limit = profile.stall_timeout;
+    // Before that libcurl's connect_timeout rules, which does not see every way to hang.
+    if (sent_after == 0) limit += profile.connect_timeout;
     if (exchange->idle < limit) continue;
     finish(exchange, {false, true, false,
                       fmt::format("stalled: nothing more came for {:.3g} s after {} bytes",

@@ -22,6 +22,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -32,7 +33,8 @@ from nginx import Nginx
 
 OPERATIONS = ("fetch", "repair", "gc")
 KERNELS = 3
-TIME_LIMIT = 30
+PATIENCE = ("--tries", "2", "--stall-timeout", "1", "--connect-timeout", "2")
+TIME_LIMIT = 20
 CALL = re.compile(r"^(\d+)\s+(\w+)\((.*)$")
 
 
@@ -73,8 +75,8 @@ class Matrix:
     def command(self, operation):
         keep = sum(map(len, self.release.bytes.values())) // 2
         return [str(part) for part in {
-            "fetch": (self.tool, "fetch", "-m", self.manifest, "--store", self.root, "--all", "--tries", "2"),
-            "repair": (self.tool, "verify", "-m", self.manifest, "--store", self.root, "--repair"),
+            "fetch": (self.tool, "fetch", "-m", self.manifest, "--store", self.root, "--all", *PATIENCE),
+            "repair": (self.tool, "verify", "-m", self.manifest, "--store", self.root, "--repair", *PATIENCE),
             "gc": (self.tool, "gc", "--store", self.root, "--max-size", keep),
         }[operation]]
 
@@ -120,11 +122,15 @@ class Matrix:
     def run_with_fault(self, operation, call, number, error):
         command = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e",
                    f"inject={call}:error={error}:when={number}", *self.command(operation)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   errors="replace", start_new_session=True)
         try:
-            return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False,
-                                  timeout=TIME_LIMIT)
+            out, err = process.communicate(timeout=TIME_LIMIT)
         except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
             return None
+        return subprocess.CompletedProcess(command, process.returncode, out, err)
 
     def judge(self, operation, run, broken):
         """The outcome in a word, and what is wrong with it."""
@@ -200,6 +206,7 @@ def main():
         for operation in operations:
             for row in matrix.cells(operation):
                 writer.writerow(row)
+                stream.flush()
                 tally[operation][row[4]] += row[3] != "-"
                 calls[operation].add(row[1:3])
     matrix.end()
