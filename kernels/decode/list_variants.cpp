@@ -1,15 +1,17 @@
 // Prints the decode kernels there are for one architecture, a line each, for scripts/build-kernels:
-//   name type_q type_kv dtype_q dtype_kv head_dim tile_q tile_kv threads smem
+//   name type_q type_kv dtype_q dtype_kv head_dim tile_q tile_kv threads smem scheduler
 // Usage: list_variants ARCH SMEM_LIMIT, with SMEM_LIMIT one of those below (bytes).
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "stream_variant.h"
 #include "variant.h"
 
 namespace {
 
+using cubist_decode::StreamVariant;
 using cubist_decode::Type;
 using cubist_decode::Variant;
 
@@ -21,13 +23,14 @@ const char* dtype_name(Type type) {
 }
 
 template <class V>
-void print(const char* arch) {
+void print(const char* arch, bool is_stream = false) {
   if (!V::kFits) return;
   const char* q = dtype_name(V::kQ);
   const char* kv = dtype_name(V::kKv);
-  std::printf("cubist_decode_q_%s_kv_%s_o_%s_h%d_q%d_%s %s %s %s %s %d %d %d %d %d\n", q, kv, q,
-              V::kHeadDim, V::kTileQ, arch, type_name(V::kQ), type_name(V::kKv), q, kv, V::kHeadDim,
-              V::kTileQ, V::kTileKv, V::kThreads, V::kSmemBytes);
+  std::printf("cubist_decode_q_%s_kv_%s_o_%s_h%d_q%d_%s%s %s %s %s %s %d %d %d %d %d %s\n", q, kv,
+              q, V::kHeadDim, V::kTileQ, is_stream ? "stream_" : "", arch, type_name(V::kQ),
+              type_name(V::kKv), q, kv, V::kHeadDim, V::kTileQ, V::kTileKv, V::kThreads,
+              V::kSmemBytes, is_stream ? "persistent" : "static");
 }
 
 template <Type kQ, Type kKv, int kHeadDim, int kSmemLimit>
@@ -53,6 +56,15 @@ void print_all(const char* arch) {
   print_heads<Type::kFp16, Type::kFp16, kSmemLimit>(arch);
 }
 
+/// TMA and warpgroup MMA: this one architecture alone.
+template <Type kType>
+void print_streams(const char* arch) {
+  print<StreamVariant<kType, 64, 64>>(arch, true);
+  print<StreamVariant<kType, 64, 128>>(arch, true);
+  print<StreamVariant<kType, 128, 64>>(arch, true);
+  print<StreamVariant<kType, 128, 128>>(arch, true);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -65,6 +77,10 @@ int main(int argc, char** argv) {
   } else {
     std::fprintf(stderr, "usage: list_variants ARCH 232448|166912|101376\n");
     return EXIT_FAILURE;
+  }
+  if (std::strcmp(argv[1], "sm90a") == 0) {
+    print_streams<Type::kBf16>(argv[1]);
+    print_streams<Type::kFp16>(argv[1]);
   }
   return EXIT_SUCCESS;
 }

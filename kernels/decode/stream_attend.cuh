@@ -14,8 +14,9 @@
 /// (g = lane / 4) and columns 8 i + 2 (lane % 4) and the next of each block i of eight.
 namespace cubist_decode {
 
-/// A row's maximum may be this much above the one its sums are relative to before they are rescaled.
-/// Unit: powers of two; 2^8 times a probability is far inside the range of either 16-bit type.
+/// A row's maximum may be this much above the one its sums are relative to before they are
+/// rescaled. Unit: powers of two; 2^8 times a probability is far inside the range of either 16-bit
+/// type.
 inline constexpr float kRescaleAt = 8.0F;
 
 /// One thread's part of its two rows' attention.
@@ -46,9 +47,9 @@ __device__ __forceinline__ ConsumerRows rows_of_consumer(const Work& work, int c
   return {consumer * half, min(half, rows - consumer * half)};
 }
 
-/// Copies the consumer's rows of Q to shared memory, as panels of 128-byte swizzled rows; spare rows
-/// become zero. Negated where the scale is negative, so that its size alone matters afterwards. All
-/// of the warpgroup's 128 threads call; the copy is ready for wgmma on return.
+/// Copies the consumer's rows of Q to shared memory, as panels of 128-byte swizzled rows; spare
+/// rows become zero. Negated where the scale is negative, so that its size alone matters
+/// afterwards. All of the warpgroup's 128 threads call; the copy is ready for wgmma on return.
 template <class V>
 __device__ __forceinline__ void stage_rows(const CubistDecodeParams& params, const Work& work,
                                            ConsumerRows rows, bool negate, unsigned char* q,
@@ -88,6 +89,16 @@ __device__ __forceinline__ void stage_rows(const CubistDecodeParams& params, con
   sync_named(barrier, 128);
 }
 
+/// Descriptor bases of a tile's operands.
+struct TileOperands {
+  std::uint32_t k;
+  std::uint32_t v;
+};
+template <class V>
+__device__ __forceinline__ TileOperands operands_of(std::uint32_t stage) {
+  return {descriptor_base(stage, 16), descriptor_base(stage + V::kKvTileBytes, V::kPanelBytes)};
+}
+
 /// Zeroes the rows of a tile of V that hold no key of [key_begin, key_end): 0 times what lies there
 /// must be 0. The threads of one or two warpgroups share the work, then meet.
 template <class V>
@@ -111,13 +122,12 @@ __device__ __forceinline__ void zero_unseen_values(const Work& work, int first_k
 template <class V>
 __device__ __forceinline__ void multiply_tile_keys(float (&scores)[32], std::uint32_t q,
                                                    std::uint32_t k) {
-  pin(scores);
   wgmma_fence();
 #pragma unroll
   for (int step = 0; step < V::kHeadDim / 16; ++step) {
-    const auto offset = static_cast<std::uint32_t>(step / 4 * V::kPanelBytes + step % 4 * 32);
-    wgmma_keys<V::kQ>(scores, matrix_descriptor(q + offset, 16, 1024),
-                      matrix_descriptor(k + offset, 16, 1024), step > 0 ? 1 : 0);
+    const int offset = step / 4 * V::kPanelBytes + step % 4 * 32;
+    wgmma_keys<V::kQ>(scores, matrix_descriptor(q, offset), matrix_descriptor(k, offset),
+                      step > 0 ? 1 : 0);
   }
   wgmma_commit();
   wgmma_wait();
@@ -133,9 +143,8 @@ __device__ __forceinline__ void multiply_tile_values(StreamSums<V>& sums,
   wgmma_fence();
 #pragma unroll
   for (int step = 0; step < 4; ++step) {
-    wgmma_values<V::kQ>(
-        sums.values, probabilities + 4 * step,
-        matrix_descriptor(v + static_cast<std::uint32_t>(step * 16 * 128), V::kPanelBytes, 1024));
+    wgmma_values<V::kQ>(sums.values, probabilities + 4 * step,
+                        matrix_descriptor(v, step * 16 * 128));
   }
   wgmma_commit();
   wgmma_wait();
@@ -169,7 +178,8 @@ __device__ __forceinline__ void update_stream_softmax(const float (&scores)[32],
   for (int block = 0; block < 8; ++block) {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      largest[r] = fmaxf(largest[r], fmaxf(scores[4 * block + 2 * r], scores[4 * block + 2 * r + 1]));
+      largest[r] =
+          fmaxf(largest[r], fmaxf(scores[4 * block + 2 * r], scores[4 * block + 2 * r + 1]));
     }
   }
 #pragma unroll

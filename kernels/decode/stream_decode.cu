@@ -40,7 +40,8 @@ class Consumer {
         barriers_(barriers),
         consumer_(consumer),
         barrier_(1 + consumer),
-        q_(smem + V::kQOffset + consumer * V::kPanels * V::kPanelBytes) {
+        q_(smem + V::kQOffset + consumer * V::kPanels * V::kPanelBytes),
+        q_base_(descriptor_base(shared_address(q_), 16)) {
     const float scale =
         params.bmm1_scale_log2 != nullptr ? *params.bmm1_scale_log2 : params.scale_softmax_log2;
     negate_ = scale < 0.0F;
@@ -63,8 +64,7 @@ class Consumer {
     }
     const int half = V::kSharesTile ? consumer_ : 0;
     auto* last = reinterpret_cast<int*>(smem_ + V::kBarrierOffset + 16 * V::kStages) + half;
-    if (!part.is_whole &&
-        !join_groups(params_, part, sums, half, has_rows, barrier_, last)) {
+    if (!part.is_whole && !join_groups(params_, part, sums, half, has_rows, barrier_, last)) {
       return;
     }
     if (has_rows) write_rows(params_, work, rows, sums, output_scale_);
@@ -88,7 +88,7 @@ class Consumer {
                                               bool has_rows, int tile, int seen_from, int seen_to,
                                               StreamSums<V>& sums) {
     unsigned char* stage = smem_ + cursor_.stage * V::kStageBytes;
-    const std::uint32_t k = shared_address(stage);
+    const TileOperands operands = operands_of<V>(shared_address(stage));
     const int first = tile * V::kTileKv;
     wait_barrier(barriers_.full(cursor_.stage), cursor_.parity);
     if (first < work.key_begin || first + V::kTileKv > work.key_end) {
@@ -98,7 +98,7 @@ class Consumer {
                             V::kSharesTile ? 4 : barrier_);
     }
     float scores[32];
-    multiply_tile_keys<V>(scores, shared_address(q_), k);
+    multiply_tile_keys<V>(scores, q_base_, operands.k);
     std::uint32_t probabilities[16];
     if (has_rows) {
       if (first < seen_from || first + V::kTileKv > seen_to) mask_tile(scores, limits, first);
@@ -107,7 +107,7 @@ class Consumer {
 #pragma unroll
       for (int i = 0; i < 16; ++i) probabilities[i] = 0;
     }
-    multiply_tile_values(sums, probabilities, k + V::kKvTileBytes);
+    multiply_tile_values(sums, probabilities, operands.v);
     if (threadIdx.x % 32 == 0) arrive(barriers_.empty(cursor_.stage));
   }
 
@@ -117,6 +117,7 @@ class Consumer {
   const int consumer_;
   const int barrier_;
   unsigned char* const q_;
+  const std::uint32_t q_base_;
   float scale_;
   float output_scale_;
   bool negate_;
@@ -139,11 +140,13 @@ __device__ __forceinline__ void stream_decode(const CubistDecodeParams& params,
     fence_async_proxy();
   }
   __syncthreads();
-  wait_for_preceding_kernel();
   release_following_kernel();
   if (warp >= 4 * V::kConsumers) {
     lower_registers<V::kProducerRegisters>();
     if (warp == 4 * V::kConsumers) {
+      prefetch_tensor_map(&params.k_map);
+      prefetch_tensor_map(&params.v_map);
+      if (params.prefetch_kv == 0) wait_for_preceding_kernel();
       TileLoader<V> loader(params, shared_address(smem), barriers);
       StreamSchedule schedule(params, V::kTileKv);
       Work work;
@@ -152,6 +155,7 @@ __device__ __forceinline__ void stream_decode(const CubistDecodeParams& params,
     }
   } else {
     raise_registers<V::kConsumerRegisters>();
+    wait_for_preceding_kernel();
     Consumer<V> consumer(params, smem, barriers, warp / 4);
     StreamSchedule schedule(params, V::kTileKv);
     Work work;

@@ -22,8 +22,8 @@ __device__ __forceinline__ float4 stats_of(const StreamSums<V>& sums) {
   return make_float4(sums.maximum[0], sums.sum[0], sums.maximum[1], sums.sum[1]);
 }
 
-/// a = a and b joined. Products are rounded before they are added, so that joining b and a gives the
-/// same bits.
+/// a = a and b joined. Products are rounded before they are added, so that joining b and a gives
+/// the same bits.
 template <class V>
 __device__ __forceinline__ void join_sums(StreamSums<V>& a, const float4 (&values)[V::kHeadDim / 8],
                                           float4 stats) {
@@ -60,7 +60,7 @@ __device__ __forceinline__ void add_row_sums(StreamSums<V>& sums) {
   }
 }
 
-inline constexpr int kScratchFree = 5;   // named barriers; 1 .. 4: one a warpgroup, and both
+inline constexpr int kScratchFree = 5;  // named barriers; 1 .. 4: one a warpgroup, and both
 inline constexpr int kScratchReady = 6;
 
 /// Consumer 0 gets the sums of the others. True in consumer 0.
@@ -79,10 +79,10 @@ __device__ __forceinline__ bool join_consumers(StreamSums<V>& sums, int consumer
       }
       to[V::kHeadDim / 8 * 128] = stats_of(sums);
     }
-    arrive_named(kScratchReady, kThreads);
+    sync_named(kScratchReady, kThreads);
     return false;
   }
-  arrive_named(kScratchFree, kThreads);
+  sync_named(kScratchFree, kThreads);
   sync_named(kScratchReady, kThreads);
   if (has_rows) {
 #pragma unroll 1
@@ -97,8 +97,8 @@ __device__ __forceinline__ bool join_consumers(StreamSums<V>& sums, int consumer
   return true;
 }
 
-/// Partial sums of this CTA's part of the item that group `group` has: a CTA has two places, one for
-/// the part that begins a sequence and one for the part that does not.
+/// Partial sums of this CTA's part of the item that group `group` has: a CTA has two places, one
+/// for the part that begins a sequence and one for the part that does not.
 template <class V>
 __device__ __forceinline__ float4* partial_sums(const CubistDecodeParams& params, int group,
                                                 bool has_beginning, int half) {
@@ -176,9 +176,9 @@ __device__ __forceinline__ void write_rows(const CubistDecodeParams& params, con
         empty ? 0.0F
               : __fdividef(weight_of(keys_maximum, softmax.maximum) * output_scale, softmax.sum);
     const std::int64_t token = work.q_row + work.first_token + row.token;
-    auto* o = reinterpret_cast<std::uint32_t*>(
-                  static_cast<std::uint16_t*>(params.o) + token * params.o_stride_tokens +
-                  row.head * params.o_stride_heads) +
+    auto* o = reinterpret_cast<std::uint32_t*>(static_cast<std::uint16_t*>(params.o) +
+                                               token * params.o_stride_tokens +
+                                               row.head * params.o_stride_heads) +
               thread % 4;
 #pragma unroll
     for (int block = 0; block < V::kHeadDim / 8; ++block) {

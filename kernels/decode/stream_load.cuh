@@ -37,7 +37,9 @@ struct StageBarriers {
 };
 
 /// The producer warp. Pages that hold no key of the sequence are not read, nor are their numbers in
-/// the block table; the stage keeps older bytes there.
+/// the block table; the stage keeps older bytes there. Where the parameters allow it, keys older
+/// than the sequence's new tokens are read before the preceding kernel, which may append those, has
+/// ended.
 ///
 ///   page of 64 or more     one box a tensor: all panels of the tile's 64 tokens
 ///   page of 16 or 32       a box for each panel of each page
@@ -46,17 +48,23 @@ class TileLoader {
  public:
   __device__ __forceinline__ TileLoader(const CubistDecodeParams& params, std::uint32_t stages,
                                         StageBarriers<V> barriers)
-      : params_(params), stages_(stages), barriers_(barriers) {}
+      : params_(params), stages_(stages), barriers_(barriers), waits_(params.prefetch_kv != 0) {}
 
   __device__ __forceinline__ void load(const Work& work, const Part& part) {
     kv_head_ = work.first_head / params_.num_heads_per_kv;
-    pages_ = params_.block_table + static_cast<std::int64_t>(part.batch) * params_.max_pages_per_seq;
+    pages_ =
+        params_.block_table + static_cast<std::int64_t>(part.batch) * params_.max_pages_per_seq;
     first_page_ = work.key_begin >> params_.page_size_log2;
     end_page_ = ((work.key_end - 1) >> params_.page_size_log2) + 1;
     chunk_ = (work.tile_begin * V::kTileKv) >> params_.page_size_log2;
     numbers_ = page_number(chunk_ + lane());
     next_numbers_ = page_number(chunk_ + 32 + lane());
+    const int first_new_key = work.first_position - work.first_token;
     for (int tile = work.tile_begin; tile < work.tile_end; ++tile) {
+      if (waits_ && (tile + 1) * V::kTileKv > first_new_key) {
+        wait_for_preceding_kernel();
+        waits_ = false;
+      }
       wait_barrier(barriers_.empty(cursor_.stage), cursor_.parity ^ 1U);
       load_tile(tile);
       cursor_.advance();
@@ -79,8 +87,7 @@ class TileLoader {
       next_numbers_ = page_number(chunk_ + 32 + lane());
     }
     const std::uint32_t full = barriers_.full(cursor_.stage);
-    const std::uint32_t k =
-        stages_ + static_cast<std::uint32_t>(cursor_.stage * V::kStageBytes);
+    const std::uint32_t k = stages_ + static_cast<std::uint32_t>(cursor_.stage * V::kStageBytes);
     const std::uint32_t v = k + V::kKvTileBytes;
     if (page_size >= V::kTileKv) {
       const int page = __shfl_sync(0xffffffffU, numbers_, first - chunk_);
@@ -105,9 +112,9 @@ class TileLoader {
     }
     __syncwarp();
     if (reads) {
-      const std::uint32_t to = (tensor == 0 ? k : v) +
-                               static_cast<std::uint32_t>(panel * V::kPanelBytes +
-                                                          slot * page_size * 128);
+      const std::uint32_t to =
+          (tensor == 0 ? k : v) +
+          static_cast<std::uint32_t>(panel * V::kPanelBytes + slot * page_size * 128);
       copy_box(to, tensor == 0 ? &params_.k_map : &params_.v_map, full, 0, panel, kv_head_, page);
     }
   }
@@ -116,11 +123,12 @@ class TileLoader {
   const std::uint32_t stages_;
   const StageBarriers<V> barriers_;
   StageCursor<V::kStages> cursor_;
+  bool waits_;  // the preceding kernel's writes are not known to be visible yet
   const std::int32_t* pages_ = nullptr;
   int kv_head_ = 0;
   int first_page_ = 0;
   int end_page_ = 0;
-  int chunk_ = 0;         // first of 32 pages whose numbers the lanes hold
+  int chunk_ = 0;  // first of 32 pages whose numbers the lanes hold
   int numbers_ = -1;
   int next_numbers_ = -1;  // those of the 32 behind
 };

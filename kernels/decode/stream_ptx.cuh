@@ -4,8 +4,8 @@
 
 #include "variant.h"
 
-/// The sm_90a instructions of the stream kernels, one function each: mbarriers, TMA, named barriers,
-/// warpgroup MMA. Shared memory is addressed by 32-bit shared addresses.
+/// The sm_90a instructions of the stream kernels, one function each: mbarriers, TMA, named
+/// barriers, warpgroup MMA. Shared memory is addressed by 32-bit shared addresses.
 namespace cubist_decode {
 
 __device__ __forceinline__ void init_barrier(std::uint32_t barrier, int arrivals) {
@@ -51,12 +51,9 @@ __device__ __forceinline__ void copy_box(std::uint32_t shared, const void* map,
       : "memory");
 }
 
-/// Barrier `id` of `threads` threads: waits for all of them, or only counts this one.
+/// Waits for all `threads` threads of barrier `id`.
 __device__ __forceinline__ void sync_named(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-__device__ __forceinline__ void arrive_named(int id, int threads) {
-  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
 template <int kRegisters>
@@ -77,8 +74,8 @@ __device__ __forceinline__ void wgmma_commit() {
 __device__ __forceinline__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
-/// Keeps the compiler from moving what defines or uses these registers across this point; wgmma works
-/// on them in between without its knowing.
+/// Keeps the compiler from moving what defines or uses these registers across this point; wgmma
+/// works on them in between without its knowing.
 template <int kCount>
 __device__ __forceinline__ void pin(float (&values)[kCount]) {
 #pragma unroll
@@ -90,23 +87,25 @@ __device__ __forceinline__ void pin(std::uint32_t (&values)[kCount]) {
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+r"(values[i])::"memory");
 }
 
-/// Matrix descriptor of a 128-byte swizzled operand. `stride`: bytes from eight rows to the next;
-/// `leading`: from panel to panel where columns lie along K (16, unused, where rows do).
-__device__ __forceinline__ std::uint64_t matrix_descriptor(std::uint32_t shared,
-                                                           std::uint32_t leading,
-                                                           std::uint32_t stride) {
-  return static_cast<std::uint64_t>((shared & 0x3ffffU) >> 4) |
-         static_cast<std::uint64_t>(leading >> 4) << 16 |
-         static_cast<std::uint64_t>(stride >> 4) << 32 | std::uint64_t{1} << 62;
+/// Low word of the descriptor of a 128-byte swizzled operand, the same in every lane so that it
+/// lives in a uniform register; an operand some bytes further on has that many sixteenths more.
+/// `leading`: bytes from panel to panel where columns lie along K; unused where rows do.
+__device__ __forceinline__ std::uint32_t descriptor_base(std::uint32_t shared,
+                                                         std::uint32_t leading) {
+  return __shfl_sync(0xffffffffU, (shared & 0x3ffffU) >> 4 | leading >> 4 << 16, 0);
+}
+__device__ __forceinline__ std::uint64_t matrix_descriptor(std::uint32_t base, int bytes) {
+  constexpr std::uint64_t kHigh = std::uint64_t{1} << 62 | std::uint64_t{1024 >> 4} << 32;
+  return kHigh | (base + static_cast<std::uint32_t>(bytes / 16));
 }
 
-#define CUBIST_ACCUMULATORS_8(c, i)                                                        \
+#define CUBIST_ACCUMULATORS_8(c, i)                                                           \
   "+f"(c[i]), "+f"(c[i + 1]), "+f"(c[i + 2]), "+f"(c[i + 3]), "+f"(c[i + 4]), "+f"(c[i + 5]), \
       "+f"(c[i + 6]), "+f"(c[i + 7])
-#define CUBIST_ACCUMULATORS_32(c, i)                                            \
-  CUBIST_ACCUMULATORS_8(c, i), CUBIST_ACCUMULATORS_8(c, i + 8),                 \
-      CUBIST_ACCUMULATORS_8(c, i + 16), CUBIST_ACCUMULATORS_8(c, i + 24)
-#define CUBIST_LIST_32                                                                       \
+#define CUBIST_ACCUMULATORS_32(c, i)                                                              \
+  CUBIST_ACCUMULATORS_8(c, i), CUBIST_ACCUMULATORS_8(c, i + 8), CUBIST_ACCUMULATORS_8(c, i + 16), \
+      CUBIST_ACCUMULATORS_8(c, i + 24)
+#define CUBIST_LIST_32                                                                         \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, " \
   "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
 #define CUBIST_LIST_64                                                                           \
@@ -115,12 +114,13 @@ __device__ __forceinline__ std::uint64_t matrix_descriptor(std::uint32_t shared,
   "%50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 
 // c (64 x 64) = or += a b^T: 16 columns of a and b, whose rows lie along K in shared memory.
-#define CUBIST_WGMMA_KEYS(type)                                                              \
-  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %34, 0;\n"                              \
-               "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {" CUBIST_LIST_32 \
-               "}, %32, %33, add, 1, 1, 0, 0;\n}"                                            \
-               : CUBIST_ACCUMULATORS_32(c, 0)                                                \
-               : "l"(a), "l"(b), "r"(add))
+#define CUBIST_WGMMA_KEYS(type)                                                       \
+  asm volatile(                                                                       \
+      "{\n.reg .pred add;\nsetp.ne.b32 add, %34, 0;\n"                                \
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {" CUBIST_LIST_32 \
+      "}, %32, %33, add, 1, 1, 0, 0;\n}"                                              \
+      : CUBIST_ACCUMULATORS_32(c, 0)                                                  \
+      : "l"(a), "l"(b), "r"(add))
 template <Type kType>
 __device__ __forceinline__ void wgmma_keys(float (&c)[32], std::uint64_t a, std::uint64_t b,
                                            int add) {
@@ -132,15 +132,15 @@ __device__ __forceinline__ void wgmma_keys(float (&c)[32], std::uint64_t a, std:
 }
 
 // c (64 x head_dim) += a b: 16 rows of b, whose columns lie along K; a in registers.
-#define CUBIST_WGMMA_VALUES_64(type)                                                    \
-  asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type              \
-               " {" CUBIST_LIST_32 "}, {%32, %33, %34, %35}, %36, 1, 1, 1, 1;"          \
-               : CUBIST_ACCUMULATORS_32(c, 0)                                           \
+#define CUBIST_WGMMA_VALUES_64(type)                                                           \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {" CUBIST_LIST_32 \
+               "}, {%32, %33, %34, %35}, %36, 1, 1, 1, 1;"                                     \
+               : CUBIST_ACCUMULATORS_32(c, 0)                                                  \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
-#define CUBIST_WGMMA_VALUES_128(type)                                                   \
-  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type             \
-               " {" CUBIST_LIST_64 "}, {%64, %65, %66, %67}, %68, 1, 1, 1, 1;"          \
-               : CUBIST_ACCUMULATORS_32(c, 0), CUBIST_ACCUMULATORS_32(c, 32)            \
+#define CUBIST_WGMMA_VALUES_128(type)                                                           \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type " {" CUBIST_LIST_64 \
+               "}, {%64, %65, %66, %67}, %68, 1, 1, 1, 1;"                                      \
+               : CUBIST_ACCUMULATORS_32(c, 0), CUBIST_ACCUMULATORS_32(c, 32)                    \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
 template <Type kType, int kCount>
 __device__ __forceinline__ void wgmma_values(float (&c)[kCount], const std::uint32_t* a,

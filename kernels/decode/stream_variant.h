@@ -4,12 +4,12 @@
 
 namespace cubist_decode {
 
-/// Compile-time shape of one stream kernel (sm_90a): a producer warp streams 64-key tiles of K and V
-/// by TMA; consumer warpgroups multiply them by wgmma, 64 rows of (token, head) pairs at a time. Read
-/// by nvcc for the kernel and by the host compiler for list_variants.cpp.
+/// Compile-time shape of one stream kernel (sm_90a): a producer warp streams 64-key tiles of K and
+/// V by TMA; consumer warpgroups multiply them by wgmma, 64 rows of (token, head) pairs at a time.
+/// Read by nvcc for the kernel and by the host compiler for list_variants.cpp.
 ///
-///   tile_q 64    every consumer has all rows; each takes every kConsumers-th tile; joined at the end
-///   tile_q 128   both consumers take every tile, each for half of the rows
+///   tile_q 64    every consumer has all rows; each takes every kConsumers-th tile; joined at the
+///   end tile_q 128   both consumers take every tile, each for half of the rows
 template <Type kType, int kHeadDimension, int kTileRows>
 struct StreamVariant {
   static constexpr Type kQ = kType;

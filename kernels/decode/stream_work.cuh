@@ -41,9 +41,12 @@ class StreamSchedule {
     for (int base = 0; base < params.batch; base += 32) {
       total_ += __reduce_add_sync(0xffffffffU, static_cast<unsigned>(tiles_of(base + lane)));
     }
-    position_ = total_ * blockIdx.y / gridDim.y;
-    end_ = total_ * (blockIdx.y + 1) / gridDim.y;
-    if (position_ < end_) seek(lane);
+    // With more groups than tiles a sequence would have groups without a part of it.
+    groups_ = total_ < gridDim.y ? static_cast<unsigned>(total_) : gridDim.y;
+    if (blockIdx.y >= groups_) return;
+    position_ = total_ * blockIdx.y / groups_;
+    end_ = total_ * (blockIdx.y + 1) / groups_;
+    seek(lane);
   }
 
   /// The next part; false: no more.
@@ -86,7 +89,7 @@ class StreamSchedule {
 
   /// The group whose range holds a tile: the only j with j total / groups <= tile < (j + 1) ...
   __device__ __forceinline__ int group_of(std::uint64_t tile) const {
-    return static_cast<int>(((tile + 1) * gridDim.y - 1) / total_);
+    return static_cast<int>(((tile + 1) * groups_ - 1) / total_);
   }
 
   /// Finds the sequence that holds position_.
@@ -116,6 +119,7 @@ class StreamSchedule {
   const int q_cta_;
   const int head_block_;
   std::uint64_t total_ = 0;
+  unsigned groups_ = 0;  // of CTAs, none of them without tiles
   std::uint64_t position_ = 0;
   std::uint64_t end_ = 0;
   std::uint64_t item_begin_ = 0;

@@ -56,16 +56,17 @@ __device__ __forceinline__ int first_key(const Work& work, int token) {
 inline constexpr int kMinTilesPerCta = 4;
 inline constexpr int kNoWindow = 1 << 30;
 
-/// Rows and keys of this CTA. False: nothing to do, and no other CTA waits for it.
-///
-/// grid  x = num_ctas_q * num_ctas_kv, the former fastest, so that CTAs with the same keys are
-///       neighbours; y = num_kv_heads * head tiles, the latter fastest; z = batch
-__device__ __forceinline__ bool find_work(const CubistDecodeParams& params, int tile_kv,
-                                          Work& work) {
-  const int batch = static_cast<int>(blockIdx.z);
-  const int q_cta = static_cast<int>(blockIdx.x) % params.num_ctas_q;
-  work.split = static_cast<int>(blockIdx.x) / params.num_ctas_q;
+/// Tiles of `tile_kv` keys that hold a key of [key_begin, key_end).
+__device__ __forceinline__ int num_tiles_of(const Work& work, int tile_kv) {
+  return work.key_begin == work.key_end
+             ? 0
+             : (work.key_end + tile_kv - 1) / tile_kv - work.key_begin / tile_kv;
+}
 
+/// Rows of one query CTA and one block of heads of a sequence, and the keys they may see:
+/// everything but the tiles and the split. False: it has no such tokens.
+__device__ __forceinline__ bool describe_rows(const CubistDecodeParams& params, int batch,
+                                              int q_cta, int head_block, Work& work) {
   int q_len = params.max_q_len;
   work.q_row = static_cast<std::int64_t>(batch) * params.max_q_len;
   if (params.cum_seq_lens_q != nullptr) {
@@ -81,9 +82,8 @@ __device__ __forceinline__ bool find_work(const CubistDecodeParams& params, int 
   work.rows_to_token = (65535U + rows_per_token) / rows_per_token;
   const int head_tiles =
       (params.num_heads_per_kv + params.num_heads_per_cta - 1) / params.num_heads_per_cta;
-  const int kv_head = static_cast<int>(blockIdx.y) / head_tiles;
-  const int head_in_group =
-      (static_cast<int>(blockIdx.y) - kv_head * head_tiles) * params.num_heads_per_cta;
+  const int kv_head = head_block / head_tiles;
+  const int head_in_group = (head_block - kv_head * head_tiles) * params.num_heads_per_cta;
   work.num_heads = min(params.num_heads_per_cta, params.num_heads_per_kv - head_in_group);
   work.first_head = kv_head * params.num_heads_per_kv + head_in_group;
 
@@ -92,10 +92,22 @@ __device__ __forceinline__ bool find_work(const CubistDecodeParams& params, int 
   work.window_left = params.window_left < 0 ? kNoWindow : min(params.window_left, kNoWindow);
   work.key_end = max(end_key(work, work.num_tokens - 1), 0);
   work.key_begin = min(max(first_key(work, 0), 0), work.key_end);
+  return true;
+}
+
+/// Rows and keys of this CTA. False: nothing to do, and no other CTA waits for it.
+///
+/// grid  x = num_ctas_q * num_ctas_kv, the former fastest, so that CTAs with the same keys are
+///       neighbours; y = num_kv_heads * head tiles, the latter fastest; z = batch
+__device__ __forceinline__ bool find_work(const CubistDecodeParams& params, int tile_kv,
+                                          Work& work) {
+  const int batch = static_cast<int>(blockIdx.z);
+  const int q_cta = static_cast<int>(blockIdx.x) % params.num_ctas_q;
+  work.split = static_cast<int>(blockIdx.x) / params.num_ctas_q;
+  if (!describe_rows(params, batch, q_cta, static_cast<int>(blockIdx.y), work)) return false;
 
   const int first_tile = work.key_begin / tile_kv;
-  const int num_tiles =
-      work.key_begin == work.key_end ? 0 : (work.key_end + tile_kv - 1) / tile_kv - first_tile;
+  const int num_tiles = num_tiles_of(work, tile_kv);
   work.num_splits =
       max(min(params.num_ctas_kv, (num_tiles + kMinTilesPerCta - 1) / kMinTilesPerCta), 1);
   if (work.split >= work.num_splits) return false;

@@ -102,6 +102,7 @@ Status fill_decode_params(const AttentionProblem& p, const LaunchPlan& plan, con
   params.num_ctas_kv = plan.num_ctas_kv;
   params.num_tokens_per_cta_q = plan.num_tokens_per_cta_q;
   params.num_heads_per_cta = plan.num_heads_per_cta;
+  params.prefetch_kv = plan.pdl ? 1 : 0;
   return {};
 }
 

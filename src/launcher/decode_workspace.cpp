@@ -8,6 +8,8 @@
 namespace cubist::launcher {
 namespace {
 
+/// Rows of one warpgroup; a larger tile has two.
+constexpr std::uint64_t kStreamRows = 64;
 constexpr std::uint64_t kMaxBytes = std::numeric_limits<std::int64_t>::max();
 
 std::optional<std::uint64_t> product(std::initializer_list<std::uint64_t> factors) {
@@ -22,9 +24,33 @@ std::uint64_t align(std::uint64_t bytes) {
   return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
 }
 
+/// Persistent kernels: every CTA may begin and end inside a sequence.
+Result<DecodeWorkspace> stream_workspace(const LaunchPlan& plan) {
+  if (plan.num_ctas_kv <= 1) return DecodeWorkspace{};
+  const KernelTraits& traits = plan.record->traits;
+  const std::uint64_t halves = traits.tile_q > kStreamRows ? 2 : 1;
+  // 128 threads, each with half of head_dim values and four statistics.
+  const std::uint64_t sums = 128 * (std::uint64_t{traits.head_dim_vo} / 2 + 4) * sizeof(float);
+  const auto counted = product({plan.grid[0], static_cast<std::uint64_t>(plan.batch), halves});
+  const auto counters =
+      product({std::max(counted.value_or(kMaxBytes), kCountedTiles), sizeof(std::int32_t)});
+  const auto partial_o = product({plan.grid[0], plan.grid[1], 2, halves, sums});
+  if (!counters || !partial_o || align(*counters) + align(*partial_o) > kMaxBytes) {
+    return fail(StatusCode::kInvalidArgument,
+                "the workspace of {} columns of {} sequences, in {} groups of CTAs, is too large",
+                plan.grid[0], plan.batch, plan.grid[1]);
+  }
+  DecodeWorkspace workspace;
+  workspace.counters_size = *counters;
+  workspace.partial_stats_offset = workspace.partial_o_offset = align(*counters);
+  workspace.size = workspace.partial_o_offset + align(*partial_o);
+  return workspace;
+}
+
 }  // namespace
 
 Result<DecodeWorkspace> decode_workspace(const LaunchPlan& plan) {
+  if (plan.record->traits.scheduler == TileScheduler::kPersistent) return stream_workspace(plan);
   if (plan.num_ctas_kv <= 1) return DecodeWorkspace{};
   const auto num_ctas_q = static_cast<std::uint64_t>(plan.num_ctas_q);
   const auto num_ctas_kv = static_cast<std::uint64_t>(plan.num_ctas_kv);

@@ -3,6 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 
+/// A CUtensorMap, as the driver encodes it.
+struct alignas(64) CubistTensorMap {
+  unsigned char bytes[128];
+};
+
 /// The parameter block of the cubist_decode kernels (layout "cubist-decode-1"), passed by value.
 /// Compiled by nvcc for the kernels and by the host compiler for the launcher: plain C types only.
 /// Strides in elements, lengths in tokens.
@@ -45,9 +50,14 @@ struct CubistDecodeParams {
   std::int32_t num_ctas_kv;  // CTAs one KV sequence is split over
   std::int32_t num_tokens_per_cta_q;
   std::int32_t num_heads_per_cta;  // min(num_heads_per_kv, tile_q)
-  std::int32_t reserved[2];
+  std::int32_t prefetch_kv;        // persistent kernels: 1 = all but the new tokens' KV may be read
+                                   // before the preceding kernel of the stream has ended
+  std::int32_t reserved;
+  CubistTensorMap k_map;  // persistent kernels alone: see kernels/decode/README.md
+  CubistTensorMap v_map;
 };
 
-static_assert(sizeof(CubistDecodeParams) == 256, "the manifest's parameter layout says 256 bytes");
+static_assert(sizeof(CubistDecodeParams) == 512, "the manifest's parameter layout says 512 bytes");
 static_assert(offsetof(CubistDecodeParams, q_stride_tokens) == 112, "pointers come first");
 static_assert(offsetof(CubistDecodeParams, scale_softmax_log2) == 192, "scalars come last");
+static_assert(offsetof(CubistDecodeParams, k_map) == 256, "descriptors are aligned to 64 bytes");

@@ -48,6 +48,7 @@ struct LaunchPlan {
   std::uint32_t cluster_sched_policy = 0;  ///< 0 default, 1 spread (CUclusterSchedulingPolicy)
   bool pdl = false;
 
+  std::int32_t batch = 1;  ///< sequences
   std::int32_t num_ctas_q = 1;
   std::int32_t num_ctas_kv = 1;
   std::int32_t num_tokens_per_cta_q = 1;

@@ -1,7 +1,9 @@
 #include "selector/rules_cubist_decode.h"
 
 #include <algorithm>
+#include <array>
 
+#include "selector/decode_costs.h"
 #include "selector/geometry.h"
 #include "selector/select.h"
 
@@ -9,49 +11,73 @@ namespace cubist::selector {
 namespace {
 
 constexpr std::int32_t kMaxPageSize = 128;
-// A CTA gets at least this many keys of a split sequence, and a sequence at most this many CTAs:
-// the partial results of more cost more than they save.
-constexpr std::int64_t kMinKeysPerCta = 256;
-constexpr std::int64_t kMaxCtasPerKv = 64;
+// Pages a persistent kernel copies by boxes.
+constexpr std::int32_t kMinBoxedPage = 16;
 
 tl::unexpected<Error> unsupported(std::string_view what) {
   return fail(StatusCode::kUnsupported, "the cubist_decode kernels do not take {}", what);
 }
 
-/// Positive when `a` suits `rows` better than `b`: the smallest tile that holds all rows, else the
-/// largest; then the usual preference.
+/// A kernel and how it would be launched.
+struct Option {
+  const KernelRecord* record = nullptr;
+  std::int32_t num_tokens_per_cta_q = 1;
+  std::int32_t num_ctas_q = 1;
+  DecodeSplit split;
+};
+
+bool is_persistent(const KernelRecord& record) {
+  return record.traits.scheduler == TileScheduler::kPersistent;
+}
+
+Option option_of(const Request& request, const KernelRecord& record) {
+  const std::int32_t tile_q = record.traits.tile_q;
+  Option option;
+  option.record = &record;
+  option.num_tokens_per_cta_q = std::max(1, tile_q / request.heads_per_kv);
+  option.num_ctas_q =
+      static_cast<std::int32_t>(ceil_div(request.max_q_len, option.num_tokens_per_cta_q));
+  option.split =
+      best_split(request, record.traits,
+                 option.num_ctas_q * request.num_kv_heads * ceil_div(request.heads_per_kv, tile_q));
+  return option;
+}
+
+/// True when `a` suits better than `b`, of one scheduler: the smallest tile that holds all rows,
+/// else the largest; then the usual preference.
 bool suits_better(const KernelRecord& a, const KernelRecord& b, std::int64_t rows) {
-  const bool a_holds = a.traits.tile_q >= rows;
-  const bool b_holds = b.traits.tile_q >= rows;
+  const std::int32_t tile_a = a.traits.tile_q;
+  const std::int32_t tile_b = b.traits.tile_q;
+  const bool a_holds = tile_a >= rows;
+  const bool b_holds = tile_b >= rows;
   if (a_holds != b_holds) return a_holds;
-  if (a.traits.tile_q != b.traits.tile_q) {
-    return a_holds ? a.traits.tile_q < b.traits.tile_q : a.traits.tile_q > b.traits.tile_q;
-  }
+  if (tile_a != tile_b) return a_holds ? tile_a < tile_b : tile_a > tile_b;
   return is_preferred(a, b);
 }
 
-void fill_decode_plan(const PackView& pack, const Request& request, const KernelRecord& record,
+void fill_decode_plan(const PackView& pack, const Request& request, const Option& option,
                       LaunchPlan& plan) {
-  const std::int32_t tile_q = record.traits.tile_q;
-  const std::int32_t group = request.heads_per_kv;
-  plan.record = &record;
+  const KernelTraits& traits = option.record->traits;
+  plan.record = option.record;
   plan.family = pack.family;
   plan.revision = pack.revision;
   plan.param_layout = pack.param_layout;
-  plan.num_heads_per_cta = std::min(group, tile_q);
-  plan.num_tokens_per_cta_q = std::max(1, tile_q / group);
-  plan.num_ctas_q =
-      static_cast<std::int32_t>(ceil_div(request.max_q_len, plan.num_tokens_per_cta_q));
-  const std::int64_t head_ctas = request.num_kv_heads * ceil_div(group, tile_q);
-  const std::int64_t base = plan.num_ctas_q * head_ctas * request.batch;
-  const std::int64_t split =
-      std::min<std::int64_t>(ceil_div(request.max_kv_len, kMinKeysPerCta), request.num_sms / base);
-  plan.num_ctas_kv = static_cast<std::int32_t>(std::clamp<std::int64_t>(split, 1, kMaxCtasPerKv));
-  plan.grid = {static_cast<std::uint32_t>(std::int64_t{plan.num_ctas_q} * plan.num_ctas_kv),
-               static_cast<std::uint32_t>(head_ctas), static_cast<std::uint32_t>(request.batch)};
-  plan.block = {record.traits.threads, 1, 1};
+  plan.batch = request.batch;
+  plan.num_heads_per_cta = std::min<std::int32_t>(request.heads_per_kv, traits.tile_q);
+  plan.num_tokens_per_cta_q = option.num_tokens_per_cta_q;
+  plan.num_ctas_q = option.num_ctas_q;
+  plan.num_ctas_kv = option.split.num_ctas_kv;
+  const auto split = static_cast<std::uint32_t>(option.split.num_ctas_kv);
+  const auto columns = static_cast<std::uint32_t>(option.split.columns);
+  if (is_persistent(*option.record)) {
+    plan.grid = {columns, split, 1};
+  } else {
+    const auto q_ctas = static_cast<std::uint32_t>(option.num_ctas_q);
+    plan.grid = {q_ctas * split, columns / q_ctas, static_cast<std::uint32_t>(request.batch)};
+  }
+  plan.block = {traits.threads, 1, 1};
   plan.cluster = {1, 1, 1};
-  plan.smem = record.traits.smem;
+  plan.smem = traits.smem;
   plan.cluster_sched_policy = 0;
   plan.pdl = request.pdl;
   plan.reshape_factor_kv = 1;
@@ -100,24 +126,35 @@ Misfits cubist_decode_misfits(const Request& request, const KernelTraits& traits
   note(traits.skip_softmax == want.skip_softmax, Misfit::kSkipSoftmax);
   note(runs_on(traits.arch, request.sm), Misfit::kArch);
   note(traits.smem <= request.max_smem, Misfit::kSmem);
+  note(traits.scheduler == TileScheduler::kStatic || request.page_size >= kMinBoxedPage,
+       Misfit::kPage);
   return found;
 }
 
 void answer_from_cubist_decode(const PackTable& pack, const Request& request, Selection& selection,
                                PackAnswer& answer) {
   const std::int64_t rows = std::int64_t{request.heads_per_kv} * request.max_q_len;
-  const KernelRecord* best = nullptr;
+  std::array<const KernelRecord*, 2> best = {nullptr, nullptr};  // static, persistent
   for (const std::uint32_t index : pack.group_members(pack.find_group(request.wanted))) {
     const KernelRecord& record = pack.pack().kernels[index];
     if (!cubist_decode_misfits(request, record.traits).none()) continue;
-    if (best == nullptr || suits_better(record, *best, rows)) best = &record;
+    const KernelRecord*& of_its_kind = best[is_persistent(record) ? 1 : 0];
+    if (of_its_kind == nullptr || suits_better(record, *of_its_kind, rows)) of_its_kind = &record;
   }
-  if (best == nullptr) {
+  Option option;
+  for (const KernelRecord* record : best) {
+    if (record == nullptr) continue;
+    const Option other = option_of(request, *record);
+    if (option.record == nullptr || other.split.microseconds < option.split.microseconds) {
+      option = other;
+    }
+  }
+  if (option.record == nullptr) {
     answer.refusal = RuleRefusal::kNoKernel;
     answer.wanted = request.wanted;
     return;
   }
-  fill_decode_plan(pack.pack(), request, *best, selection.plans[0]);
+  fill_decode_plan(pack.pack(), request, option, selection.plans[0]);
   selection.num_plans = 1;
 }
 

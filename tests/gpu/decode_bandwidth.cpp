@@ -9,8 +9,8 @@
 #include <numeric>
 
 #include "gpu/decode_modules.h"
-#include "reference/number_formats.h"
 #include "gpu/random.h"
+#include "reference/number_formats.h"
 
 namespace cubist::test {
 namespace {

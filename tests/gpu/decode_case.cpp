@@ -7,8 +7,8 @@
 #include <limits>
 #include <numeric>
 
-#include "reference/number_formats.h"
 #include "gpu/random.h"
+#include "reference/number_formats.h"
 
 namespace cubist::test {
 namespace {
@@ -64,7 +64,7 @@ void draw_shape(Random& random, const DecodeVariant& variant, DecodeCase& made) 
   problem.num_kv_heads = random.pick({1, 1, 2, 3, 8});
   const int heads_per_kv = random.pick({1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 17, 33, 64, 130});
   problem.num_q_heads = problem.num_kv_heads * heads_per_kv;
-  problem.page_size = 1 << random.between(0, 7);
+  problem.page_size = 1 << random.between(variant.persistent ? 4 : 0, 7);
   draw_lengths(random, made);
   problem.window_left = random.one_in(2)
                             ? -1
@@ -78,6 +78,7 @@ void draw_shape(Random& random, const DecodeVariant& variant, DecodeCase& made) 
   const int longest = *std::max_element(problem.seq_lens_kv.begin(), problem.seq_lens_kv.end());
   const int usual = std::clamp((longest + 255) / 256, 1, 64);
   made.num_ctas_kv = random.pick({1, usual, usual, random.between(2, 64)});
+  if (variant.persistent && random.one_in(2)) made.num_ctas_kv = random.between(1, 16);
 }
 
 /// Every sequence gets its pages at random places; three pages belong to nobody.
@@ -202,9 +203,8 @@ DecodeCase make_decode_case(const DecodeVariant& variant, std::uint64_t seed) {
   DecodeCase made;
   DecodeProblem& problem = made.problem;
   draw_shape(random, variant, made);
-  int num_pages = 0;
-  draw_pages(random, problem, num_pages);
-  draw_kv_layout(random, made, num_pages);
+  draw_pages(random, problem, made.num_pages);
+  draw_kv_layout(random, made, made.num_pages);
   const Numbers numbers = draw_numbers(random, variant);
   fill_kv(random, variant, numbers, problem);
   fill_q(random, variant, numbers, problem);

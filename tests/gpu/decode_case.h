@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "reference/decode_reference.h"
 #include "model/dtype.h"
+#include "reference/decode_reference.h"
 
 namespace cubist::test {
 
@@ -17,6 +17,7 @@ struct DecodeVariant {
   int tile_q = 0;
   std::uint32_t threads = 0;
   std::uint32_t smem = 0;  ///< bytes
+  bool persistent = false;
 };
 
 /// A random problem for one kernel and how to launch it. Numbers are already rounded to the
@@ -35,7 +36,8 @@ struct DecodeCase {
   std::int64_t o_stride_heads = 0;
   int num_tokens_per_cta_q = 1;
   int num_heads_per_cta = 1;
-  int num_ctas_kv = 1;
+  int num_ctas_kv = 1;  ///< persistent: groups of CTAs
+  int num_pages = 0;    ///< in the pool
 
   /// One line for messages.
   std::string text() const;

@@ -7,14 +7,23 @@
 namespace cubist::test {
 
 DecodeLaunch::DecodeLaunch(const Device& device, const DecodeVariant& variant,
-                           const DecodeCase& made, const DecodeTensors& tensors) {
+                           const DecodeCase& made, const DecodeTensors& tensors)
+    : device_(device) {
   set_geometry(made);
   set_strides(made);
   set_tensors(made, tensors);
-  const std::size_t tiles = static_cast<std::size_t>(params_.num_ctas_q) * grid_[1] * grid_[2];
-  const std::size_t rows = tiles * static_cast<std::size_t>(made.num_ctas_kv * variant.tile_q);
+  std::size_t tiles = static_cast<std::size_t>(params_.num_ctas_q) * grid_[1] * grid_[2];
+  std::size_t rows = tiles * static_cast<std::size_t>(made.num_ctas_kv * variant.tile_q);
+  if (variant.persistent) {
+    set_persistent_geometry(made);
+    encode_maps(variant, made);
+    // Two parts a CTA; eight floats more a row than head_dim, two counters a sequence and column.
+    rows = static_cast<std::size_t>(grid_[0]) * grid_[1] * 2 *
+           static_cast<std::size_t>(variant.tile_q);
+    tiles = static_cast<std::size_t>(made.problem.batch()) * grid_[0] * 2;
+  }
   partial_o_ = std::make_unique<DeviceBuffer>(
-      device, rows * static_cast<std::size_t>(variant.head_dim) * sizeof(float));
+      device, rows * static_cast<std::size_t>(variant.head_dim + 8) * sizeof(float));
   partial_stats_ = std::make_unique<DeviceBuffer>(device, rows * 2 * sizeof(float));
   counters_ = std::make_unique<DeviceBuffer>(device, tiles * sizeof(std::int32_t));
   params_.partial_o = partial_o_->as<float>();
@@ -40,6 +49,41 @@ void DecodeLaunch::set_geometry(const DecodeCase& made) {
   grid_ = {static_cast<unsigned>(params_.num_ctas_q * params_.num_ctas_kv),
            static_cast<unsigned>(problem.num_kv_heads * head_tiles),
            static_cast<unsigned>(problem.batch())};
+}
+
+void DecodeLaunch::set_persistent_geometry(const DecodeCase& made) {
+  const auto q_ctas = static_cast<unsigned>(params_.num_ctas_q);
+  grid_ = {q_ctas * grid_[1], static_cast<unsigned>(made.num_ctas_kv), 1};
+  // The pool is written long before: everything but the new tokens may be read early.
+  params_.prefetch_kv = made.pdl ? 1 : 0;
+}
+
+/// kernels/decode/README.md, "Tensor maps".
+void DecodeLaunch::encode_maps(const DecodeVariant& variant, const DecodeCase& made) {
+  using namespace cuda;  // NOLINT(google-build-using-namespace)
+  const DecodeProblem& problem = made.problem;
+  const auto panels = static_cast<std::uint32_t>(variant.head_dim) / 64;
+  const auto page_size = static_cast<std::uint32_t>(problem.page_size);
+  const std::uint64_t dims[5] = {64, page_size, panels,
+                                 static_cast<std::uint64_t>(problem.num_kv_heads),
+                                 static_cast<std::uint64_t>(made.num_pages)};
+  const std::uint64_t strides[4] = {static_cast<std::uint64_t>(problem.kv_stride_tokens) * 2, 128,
+                                    static_cast<std::uint64_t>(problem.kv_stride_heads) * 2,
+                                    static_cast<std::uint64_t>(problem.kv_stride_pages) * 2};
+  const std::uint32_t box[5] = {64, std::min(page_size, 64U), page_size < 64 ? 1 : panels, 1, 1};
+  const std::uint32_t dense[5] = {1, 1, 1, 1, 1};
+  const auto type = variant.dtype_kv == Dtype::kBf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                                                     : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+  const auto encode = [&](CubistTensorMap& map, const void* address) {
+    device_.check(
+        device_.table().cuTensorMapEncodeTiled(
+            reinterpret_cast<CUtensorMap*>(&map), type, 5, const_cast<void*>(address), dims,
+            strides, box, dense, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+            CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+        "cuTensorMapEncodeTiled");
+  };
+  encode(params_.k_map, params_.k);
+  encode(params_.v_map, params_.v);
 }
 
 void DecodeLaunch::set_strides(const DecodeCase& made) {

@@ -27,9 +27,12 @@ class DecodeLaunch {
 
  private:
   void set_geometry(const DecodeCase& made);
+  void set_persistent_geometry(const DecodeCase& made);
+  void encode_maps(const DecodeVariant& variant, const DecodeCase& made);
   void set_strides(const DecodeCase& made);
   void set_tensors(const DecodeCase& made, const DecodeTensors& tensors);
 
+  const Device& device_;
   CubistDecodeParams params_ = {};
   std::array<unsigned, 3> grid_ = {1, 1, 1};
   std::unique_ptr<DeviceBuffer> partial_o_, partial_stats_, counters_;

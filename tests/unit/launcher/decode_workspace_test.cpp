@@ -50,6 +50,23 @@ TEST_CASE("the counters' piece has one size up to 16,384 tiles and grows beyond"
   CHECK(decode_workspace(example.plan)->counters_size == 128 * 129 * 4);
 }
 
+TEST_CASE("a persistent kernel has two parts a CTA, and a counter for each sequence and 64 rows") {
+  Example example;
+  example.record.traits.scheduler = TileScheduler::kPersistent;
+  example.record.traits.tile_q = 128;
+  example.plan.batch = 7;
+  example.plan.grid = {24, 5, 1};
+  const auto workspace = decode_workspace(example.plan);
+  REQUIRE(workspace.has_value());
+  CHECK(workspace->counters_size == 65536);
+  CHECK(workspace->partial_o_offset == 65536);
+  CHECK(workspace->size == 65536 + 24 * 5 * 2 * 2 * 128 * (32 + 4) * 4);
+  example.plan.batch = 1000;
+  CHECK(decode_workspace(example.plan)->counters_size == 1000 * 24 * 2 * 4);
+  example.plan.num_ctas_kv = 1;
+  CHECK(decode_workspace(example.plan)->size == 0);
+}
+
 TEST_CASE("sizes beyond 63 bits are refused instead of wrapping") {
   Example example;
   example.plan.num_ctas_q = 0x7fffffff;

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <array>
+
+#include "base/result.h"
+#include "driver/driver.h"
+#include "launcher/call_args.h"
+#include "launcher/tensor_map_spec.h"
+#include "model/decode_params.h"
+#include "model/launch_plan.h"
+
+namespace cubist::launcher {
+
+/// What the persistent decode kernels copy K and V by: boxes of one head's tokens of one page, in
+/// panels of 64 elements (128 bytes, swizzled).
+///
+///   dimensions   element of a panel, token of the page, panel, KV head, page
+///   box          64 elements, min(page_size, 64) tokens, every panel (pages under 64 tokens: one)
+///
+/// errors  kInvalidArgument: a stride or extent no tensor map can hold
+Result<std::array<TensorMapSpec, 2>> describe_decode_maps(const AttentionProblem& problem,
+                                                          const CallArgs& args);
+
+/// Encodes them into the parameter block where the plan's kernel is persistent; else does nothing.
+/// No allocation unless it fails.
+///
+/// errors  as above; kDriverError: the driver refuses a map
+Status encode_decode_maps(const driver::Driver& driver, const AttentionProblem& problem,
+                          const LaunchPlan& plan, const CallArgs& args, CubistDecodeParams& params);
+
+}  // namespace cubist::launcher

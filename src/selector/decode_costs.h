@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+
+#include "model/kernel_record.h"
+#include "selector/request.h"
+
+namespace cubist::selector {
+
+/// How a cubist_decode kernel's CTAs are laid over a problem.
+struct DecodeSplit {
+  std::int64_t columns = 1;      ///< CTAs a sequence has before its keys are split
+  std::int32_t num_ctas_kv = 1;  ///< persistent: groups of CTAs that share the whole batch's keys
+  double microseconds = 0;       ///< modelled
+};
+
+/// The split of the least modelled time, in microseconds of an H200; only comparisons mean
+/// anything. A static kernel's CTAs come in waves and share their SM; a persistent kernel's groups
+/// get equal shares of the batch. The constants are bench/decode/fit.py's, from
+/// docs/results/h200-decode-sweep.json.
+DecodeSplit best_split(const Request& request, const KernelTraits& traits, std::int64_t columns);
+
+}  // namespace cubist::selector

@@ -1,0 +1,46 @@
+#include "launcher/decode_maps.h"
+
+#include "decode_call.h"
+#include "support/catch.h"
+
+using namespace cubist;
+using launcher::describe_decode_maps;
+using test::DecodeCall;
+
+TEST_CASE("K and V are boxed as panels of 64 elements of one head's tokens of one page") {
+  DecodeCall call;  // 64 heads of 64 over 8, HND, pages of 32
+  const auto maps = describe_decode_maps(call.problem, call.args);
+  REQUIRE(maps.has_value());
+  const TensorMapSpec& k = (*maps)[0];
+  CHECK(k.slot == "k");
+  CHECK(k.address == 0x20000);
+  CHECK((*maps)[1].address == 0x30000);
+  CHECK(k.type == TensorMapType::kBf16);
+  CHECK(k.rank == 5);
+  CHECK(k.dims == std::array<std::uint64_t, 5>{64, 32, 1, 8, 0x7fffffff});
+  CHECK(k.strides == std::array<std::uint64_t, 4>{128, 128, 32 * 128, 8 * 32 * 128});
+  CHECK(k.box == std::array<std::uint32_t, 5>{64, 32, 1, 1, 1});
+  CHECK(k.swizzle == TensorMapSwizzle::k128B);
+}
+
+TEST_CASE("a box holds all panels of 64 tokens where the page has as many") {
+  DecodeCall call;
+  call.problem.head_dim_qk = call.problem.head_dim_vo = 128;
+  call.problem.page_size = 128;
+  call.problem.kv_stride_tokens = 8 * 128;
+  call.problem.kv_stride_heads = 128;
+  call.problem.kv_stride_batch = 128 * 8 * 128;
+  const auto maps = describe_decode_maps(call.problem, call.args);
+  REQUIRE(maps.has_value());
+  CHECK((*maps)[0].box == std::array<std::uint32_t, 5>{64, 64, 2, 1, 1});
+  CHECK((*maps)[0].strides == std::array<std::uint64_t, 4>{2048, 128, 256, 128 * 2048});
+}
+
+TEST_CASE("a stride that no tensor map holds is refused with the tensor's name") {
+  DecodeCall call;
+  call.problem.kv_stride_tokens = 68;
+  const auto maps = describe_decode_maps(call.problem, call.args);
+  REQUIRE_FALSE(maps.has_value());
+  CHECK(maps.error().code() == StatusCode::kInvalidArgument);
+  CHECK_THAT(maps.error().message(), Catch::Matchers::Contains("tensor 'k'"));
+}
