@@ -46,7 +46,8 @@ def snapshot(folder):
 def bench_tree(tool, tree, manifest, rounds):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="cubist-bench-"))
     nginx = Nginx(folder / "nginx", tree)
-    kernels = [k for pack in json.loads(pathlib.Path(manifest).read_text())["packs"] for k in pack["kernels"]]
+    kernels = [dict(k, path=k.get("path", k["name"] + ".cubin"))
+               for pack in json.loads(pathlib.Path(manifest).read_text())["packs"] for k in pack["kernels"]]
     sample = next(pathlib.Path(tree).rglob(kernels[0]["path"].split("/")[-1]))
     prefix = str(sample.relative_to(tree))[:-len(kernels[0]["path"])]
     config = folder / "curl.conf"

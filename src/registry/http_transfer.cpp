@@ -270,6 +270,9 @@ HttpTransfer::Next HttpTransfer::finish(const End& end, double random) {
   } else if (!end.complete) {
     next = retry_or_fail(end.transient, end.reason, end.advice, random);
     if (error_) error_->unreachable = end.unreachable;
+  } else if (judgement_ == Judgement::kPending) {
+    next =
+        retry_or_fail(true, "the answer has no status line that makes sense", kOtherSource, random);
   } else if (expected_bytes_ != 0 && body_.size() < expected_bytes_) {
     next = retry_or_fail(
         true, fmt::format("the answer ended after {} of {} bytes", body_.size(), expected_bytes_),

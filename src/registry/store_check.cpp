@@ -26,9 +26,13 @@ Result<std::vector<std::string>> names_in(const std::string& folder) {
     if (errno == ENOENT || errno == ENOTDIR) return names;
     return tl::unexpected<Error>(store_read_error("cannot list", folder, errno));
   }
-  while (const dirent* entry = ::readdir(listing.get())) {
+  for (errno = 0; const dirent* entry = ::readdir(listing.get()); errno = 0) {
     const std::string_view name(entry->d_name);
     if (name != "." && name != "..") names.emplace_back(name);
+  }
+  // A listing that breaks off must not look like a store with less in it.
+  if (errno != 0 && errno != ENOENT) {
+    return tl::unexpected<Error>(store_read_error("cannot list", folder, errno));
   }
   std::sort(names.begin(), names.end());
   return names;

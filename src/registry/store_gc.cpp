@@ -52,7 +52,11 @@ Result<std::vector<Candidate>> list_candidates(const Store& store) {
   std::vector<Candidate> candidates;
   for (const EntryToCheck& entry : entries) {
     struct stat info {};
-    if (::lstat(entry.path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
+    if (::lstat(entry.path.c_str(), &info) != 0) {
+      if (errno == ENOENT || errno == ENOTDIR) continue;  // somebody else removed it
+      return tl::unexpected<Error>(store_read_error("cannot look at", entry.path, errno));
+    }
+    if (!S_ISREG(info.st_mode)) continue;
     candidates.push_back(
         {entry.path, entry.sha256, static_cast<std::uint64_t>(info.st_size), info.st_mtim});
   }

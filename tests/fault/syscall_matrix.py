@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fetch, repair and gc with each of their system calls failing once, with each errno its manual page names.
 
-  syscall_matrix.py TOOL SOURCE_DIR [OUT.csv [OPERATION...]]
+  syscall_matrix.py TOOL SOURCE_DIR [OUT.csv [OPERATION[:CALL]...]]
 
 The calls are those of an strace of each command, from main() on (what the loader does before is not
 the program's). Calls of one name on one kind of thing (an entry, the lock file, a socket) are one
@@ -9,8 +9,10 @@ call here: its first one fails. Errors come from errnos.json. A cell is a comman
 
   done         exit 0, and all is as after a run without fault
   named error  an exit code of the documented ones, and a message
+  taken for gone    gc was told that a thing is not there, as when another gc has just removed it
+  exit code alone   the same, where writing the message is what failed
   aborted      ended by the C library, which does not survive that error
-  not started  strace's own exec failed
+  not reached  strace counts per thread: the loader's own call of that number failed before main()
 
 After every cell no entry may have wrong bytes, and the command run again must end well, with the
 store complete and no temporary file left. Prints the number of cells; ends with 1 if one breaks that.
@@ -35,6 +37,7 @@ OPERATIONS = ("fetch", "repair", "gc")
 KERNELS = 3
 PATIENCE = ("--tries", "2", "--stall-timeout", "1", "--connect-timeout", "2")
 TIME_LIMIT = 20
+GONE = ("ENOENT", "ENOTDIR")
 CALL = re.compile(r"^(\d+)\s+(\w+)\((.*)$")
 
 
@@ -132,7 +135,7 @@ class Matrix:
             return None
         return subprocess.CompletedProcess(command, process.returncode, out, err)
 
-    def judge(self, operation, run, broken):
+    def judge(self, operation, call, error, run, broken):
         """The outcome in a word, and what is wrong with it."""
         if run is None:
             return "hangs", f"still runs after {TIME_LIMIT} s"
@@ -144,10 +147,15 @@ class Matrix:
         if run.returncode < 0 or run.returncode >= 128 and run.returncode != 130:
             return "crashed", f"ended with {run.returncode}"
         if run.returncode == 0:
-            return "done", self.not_done(operation)
+            problem = self.not_done(operation)
+            if problem and operation == "gc" and error in GONE:
+                return "taken for gone", ""
+            return "done", problem
         if run.returncode == 127:
-            return "not started", ""
+            return "not reached", ""
         if not run.stderr.strip() and not run.stdout.strip():
+            if call == "write":  # every thread's n-th write fails, and the message is one
+                return "exit code alone", ""
             return "silent", f"exit code {run.returncode} without a message"
         return "named error", "" if run.returncode <= 9 else f"exit code {run.returncode} is not documented"
 
@@ -170,15 +178,17 @@ class Matrix:
         left = self.store.temporary()
         return f"the next run leaves {left}" if left else ""
 
-    def cells(self, operation):
+    def cells(self, operation, only):
         for call, number, thing in self.calls(operation):
+            if only and call != only:
+                continue
             names = self.errnos.get(call, [])
             if not names:
                 yield operation, call, thing, "-", "the page names no error", ""
             for error in names:
                 broken = self.prepare(operation)
                 run = self.run_with_fault(operation, call, number, error)
-                outcome, problem = self.judge(operation, run, broken)
+                outcome, problem = self.judge(operation, call, error, run, broken)
                 problem = problem or self.recover(operation)
                 text = "" if run is None else (run.stderr.strip() or run.stdout.strip())
                 if problem:
@@ -204,7 +214,8 @@ def main():
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(("command", "call", "on", "errno", "outcome", "exit_code"))
         for operation in operations:
-            for row in matrix.cells(operation):
+            operation, _, only = operation.partition(":")
+            for row in matrix.cells(operation, only):
                 writer.writerow(row)
                 stream.flush()
                 tally[operation][row[4]] += row[3] != "-"

@@ -91,6 +91,8 @@ class Conversation {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string_view text(reinterpret_cast<const char*>(data), size);
+  // The password must be ours alone: a server may well say the word itself.
+  if (text.find("secret") != std::string_view::npos) return 0;
   const auto next_line = [&] {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);
