@@ -83,9 +83,10 @@ int bench_open(const std::string& path) {
                        if (cubist::write_manifest(*manifest).empty()) std::abort();
                      }));
   }
-  std::printf("open: %.1f MB, last pack has %zu kernels: %.1f ms; nlohmann parse alone %.1f ms; "
-              "ratio %.2f; write %.1f ms\n",
-              static_cast<double>(text->size()) / 1e6, kernels, ours, bare, ours / bare, write);
+  std::printf(
+      "open: %.1f MB, last pack has %zu kernels: %.1f ms; nlohmann parse alone %.1f ms; "
+      "ratio %.2f; write %.1f ms\n",
+      static_cast<double>(text->size()) / 1e6, kernels, ours, bare, ours / bare, write);
   return 0;
 }
 

@@ -10,8 +10,8 @@
 
 namespace cubist {
 
-/// N bytes of a format's fixed part, copied out. Fields are read by offsets that the compiler checks,
-/// so that only taking the record can fail.
+/// N bytes of a format's fixed part, copied out. Fields are read by offsets that the compiler
+/// checks, so that only taking the record can fail.
 template <std::size_t N>
 class FixedRecord {
  public:

@@ -10,7 +10,7 @@ namespace {
 
 // One counter per CTA before the split. Source: the releases' counter area, 8192 * 256 int32.
 constexpr std::int64_t kMaxCountedCtas = std::int64_t{8192} * 256;
-constexpr std::int32_t kMaxCluster = 16;       // the non-portable limit
+constexpr std::int32_t kMaxCluster = 16;     // the non-portable limit
 constexpr std::uint32_t kSystemSmem = 1024;  // the system's own first KiB of every block
 
 bool types_fit(const KernelTraits& want, const KernelTraits& have) {
