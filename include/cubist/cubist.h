@@ -260,7 +260,11 @@ typedef struct cubist_attention_problem {
   float o_sf_scale;            /* nvfp4 output: global scale; -1 = unused */
   float skip_softmax;          /* threshold scale factor; 0 = off */
   int32_t sage_blocks[4];      /* q, k, p, v; 0 = off */
-  int32_t enable_pdl;          /* programmatic dependent launch */
+  /* Programmatic dependent launch: the kernel may start before the preceding one of the stream has
+   * ended. It waits for that one's writes before it reads q, sinks, scales and the KV of the newest
+   * max_q_len tokens; block_table, lengths and older KV it may read earlier, so those must have been
+   * written before the preceding kernel was launched. 0: nothing is read early. */
+  int32_t enable_pdl;
   int32_t max_active_clusters; /* cluster-occupancy answer to use; -1 = the device's */
 } cubist_attention_problem;
 

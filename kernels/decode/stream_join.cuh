@@ -68,22 +68,18 @@ template <class V>
 __device__ __forceinline__ bool join_consumers(StreamSums<V>& sums, int consumer, bool has_rows,
                                                float* scratch) {
   constexpr int kThreads = 128 * V::kConsumers;
-  if (consumer > 0) {
-    sync_named(kScratchFree, kThreads);
-    if (has_rows) {
-      float4* to = thread_sums<V>(scratch + (consumer - 1) * V::kSumFloats);
-#pragma unroll
-      for (int i = 0; i < V::kHeadDim / 8; ++i) {
-        to[i * 128] = make_float4(sums.values[4 * i], sums.values[4 * i + 1],
-                                  sums.values[4 * i + 2], sums.values[4 * i + 3]);
-      }
-      to[V::kHeadDim / 8 * 128] = stats_of(sums);
-    }
-    sync_named(kScratchReady, kThreads);
-    return false;
-  }
   sync_named(kScratchFree, kThreads);
+  if (consumer > 0 && has_rows) {
+    float4* to = thread_sums<V>(scratch + (consumer - 1) * V::kSumFloats);
+#pragma unroll
+    for (int i = 0; i < V::kHeadDim / 8; ++i) {
+      to[i * 128] = make_float4(sums.values[4 * i], sums.values[4 * i + 1], sums.values[4 * i + 2],
+                                sums.values[4 * i + 3]);
+    }
+    to[V::kHeadDim / 8 * 128] = stats_of(sums);
+  }
   sync_named(kScratchReady, kThreads);
+  if (consumer > 0) return false;
   if (has_rows) {
 #pragma unroll 1
     for (int other = 0; other < V::kConsumers - 1; ++other) {

@@ -99,7 +99,7 @@ std::uint32_t param_layout_bytes(ParamLayout layout) {
     case ParamLayout::kTrtllmGenFmha1280:
       return 1280;
     case ParamLayout::kCubistDecode1:
-      return 256;
+      return 560;  // 512, behind 48 that align its descriptors in sm_90a's constant bank
     case ParamLayout::kCubistReduce1:
       return 128;
     case ParamLayout::kCubistLse1:
