@@ -18,7 +18,18 @@ void explain_passes(const Request& request, const RuleTrace& trace, PackExplanat
   }
 }
 
-void explain_decode_rows(const Request& request, const Selection& selection, PackExplanation& out) {
+std::string decode_ctas_text(const LaunchPlan& plan) {
+  if (plan.record->traits.scheduler == TileScheduler::kPersistent) {
+    return fmt::format(
+        "{} columns of rows x {} groups that share the keys of all {} sequences evenly",
+        plan.grid[0], plan.grid[1], plan.batch);
+  }
+  return fmt::format("{} over query tokens x {} over heads x {} sequences, KV split over {}",
+                     plan.num_ctas_q, plan.grid[1], plan.grid[2], plan.num_ctas_kv);
+}
+
+void explain_decode_rows(const PackTable& pack, const Request& request, const Selection& selection,
+                         PackExplanation& out) {
   const std::int64_t rows = std::int64_t{request.heads_per_kv} * request.max_q_len;
   const LaunchPlan& plan = selection.best();
   out.steps.push_back(
@@ -26,9 +37,16 @@ void explain_decode_rows(const Request& request, const Selection& selection, Pac
                              request.max_q_len, rows, plan.record->traits.tile_q,
                              plan.record->traits.tile_q >= rows ? "the smallest that holds them all"
                                                                 : "the largest there is")});
-  out.steps.push_back(
-      {"ctas", fmt::format("{} over query tokens x {} over heads x {} sequences, KV split over {}",
-                           plan.num_ctas_q, plan.grid[1], plan.grid[2], plan.num_ctas_kv)});
+  for (const DecodeOption& option : decode_options(pack, request)) {
+    if (option.record == nullptr) continue;
+    const KernelTraits& traits = option.record->traits;
+    out.steps.push_back(
+        {"scheduler", fmt::format("{}, tile_q {}, num_ctas_kv {}: modelled {:.1f} us{}",
+                                  to_string(traits.scheduler), traits.tile_q,
+                                  option.split.num_ctas_kv, option.split.microseconds,
+                                  option.record == plan.record ? ", the least" : "")});
+  }
+  out.steps.push_back({"ctas", decode_ctas_text(plan)});
 }
 
 void list_tiles(const PackTable& pack, const Request& request, PackExplanation& out) {
@@ -75,7 +93,7 @@ PackExplanation explain_pack(const PackTable& pack, const Request& request,
   answer_from_pack(pack, request, device, options, &trace, selection, answer);
   explain_passes(request, trace, result);
   if (pack.pack().family == KernelFamily::kCubistDecode && selection.num_plans > 0) {
-    explain_decode_rows(request, selection, result);
+    explain_decode_rows(pack, request, selection, result);
   }
   if (answer.refusal != RuleRefusal::kNone) {
     result.steps.push_back({"refusal", std::string(to_string(answer.refusal))});

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "selector/decode_costs.h"
 #include "selector/geometry.h"
 #include "selector/select.h"
 
@@ -18,21 +17,13 @@ tl::unexpected<Error> unsupported(std::string_view what) {
   return fail(StatusCode::kUnsupported, "the cubist_decode kernels do not take {}", what);
 }
 
-/// A kernel and how it would be launched.
-struct Option {
-  const KernelRecord* record = nullptr;
-  std::int32_t num_tokens_per_cta_q = 1;
-  std::int32_t num_ctas_q = 1;
-  DecodeSplit split;
-};
-
 bool is_persistent(const KernelRecord& record) {
   return record.traits.scheduler == TileScheduler::kPersistent;
 }
 
-Option option_of(const Request& request, const KernelRecord& record) {
+DecodeOption option_of(const Request& request, const KernelRecord& record) {
   const std::int32_t tile_q = record.traits.tile_q;
-  Option option;
+  DecodeOption option;
   option.record = &record;
   option.num_tokens_per_cta_q = std::max(1, tile_q / request.heads_per_kv);
   option.num_ctas_q =
@@ -55,7 +46,7 @@ bool suits_better(const KernelRecord& a, const KernelRecord& b, std::int64_t row
   return is_preferred(a, b);
 }
 
-void fill_decode_plan(const PackView& pack, const Request& request, const Option& option,
+void fill_decode_plan(const PackView& pack, const Request& request, const DecodeOption& option,
                       LaunchPlan& plan) {
   const KernelTraits& traits = option.record->traits;
   plan.record = option.record;
@@ -131,30 +122,36 @@ Misfits cubist_decode_misfits(const Request& request, const KernelTraits& traits
   return found;
 }
 
-void answer_from_cubist_decode(const PackTable& pack, const Request& request, Selection& selection,
-                               PackAnswer& answer) {
+std::array<DecodeOption, 2> decode_options(const PackTable& pack, const Request& request) {
   const std::int64_t rows = std::int64_t{request.heads_per_kv} * request.max_q_len;
-  std::array<const KernelRecord*, 2> best = {nullptr, nullptr};  // static, persistent
+  std::array<const KernelRecord*, 2> best = {nullptr, nullptr};
   for (const std::uint32_t index : pack.group_members(pack.find_group(request.wanted))) {
     const KernelRecord& record = pack.pack().kernels[index];
     if (!cubist_decode_misfits(request, record.traits).none()) continue;
     const KernelRecord*& of_its_kind = best[is_persistent(record) ? 1 : 0];
     if (of_its_kind == nullptr || suits_better(record, *of_its_kind, rows)) of_its_kind = &record;
   }
-  Option option;
-  for (const KernelRecord* record : best) {
-    if (record == nullptr) continue;
-    const Option other = option_of(request, *record);
-    if (option.record == nullptr || other.split.microseconds < option.split.microseconds) {
-      option = other;
-    }
+  std::array<DecodeOption, 2> options;
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    if (best[i] != nullptr) options[i] = option_of(request, *best[i]);
   }
-  if (option.record == nullptr) {
+  return options;
+}
+
+void answer_from_cubist_decode(const PackTable& pack, const Request& request, Selection& selection,
+                               PackAnswer& answer) {
+  const DecodeOption* best = nullptr;
+  const std::array<DecodeOption, 2> options = decode_options(pack, request);
+  for (const DecodeOption& option : options) {
+    if (option.record == nullptr) continue;
+    if (best == nullptr || option.split.microseconds < best->split.microseconds) best = &option;
+  }
+  if (best == nullptr) {
     answer.refusal = RuleRefusal::kNoKernel;
     answer.wanted = request.wanted;
     return;
   }
-  fill_decode_plan(pack.pack(), request, option, selection.plans[0]);
+  fill_decode_plan(pack.pack(), request, *best, selection.plans[0]);
   selection.num_plans = 1;
 }
 

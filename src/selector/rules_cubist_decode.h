@@ -1,7 +1,10 @@
 #pragma once
 
+#include <array>
+
 #include "base/result.h"
 #include "model/launch_plan.h"
+#include "selector/decode_costs.h"
 #include "selector/kernel_table.h"
 #include "selector/request.h"
 #include "selector/serves.h"
@@ -17,12 +20,23 @@ struct PackAnswer;
 /// a power of two up to 128 and the mask is causal (a window is a parameter; dense is causal for
 /// one query token); a persistent kernel wants pages of 16 or more. Of the static and of the
 /// persistent ones the smallest tile_q that holds all heads_per_kv * max_q_len rows is taken, the
-/// largest where none does; between the two a model of their time decides. Strict or not is the same:
-/// nothing is asked for that is not there.
+/// largest where none does; between the two a model of their time decides. Strict or not is the
+/// same: nothing is asked for that is not there.
 Status check_entry_cubist_decode(const Request& request);
 
 void answer_from_cubist_decode(const PackTable& pack, const Request& request, Selection& selection,
                                PackAnswer& answer);
+
+/// The best kernel of one scheduler and how it would be launched; `record` null: none serves.
+struct DecodeOption {
+  const KernelRecord* record = nullptr;
+  std::int32_t num_tokens_per_cta_q = 1;
+  std::int32_t num_ctas_q = 1;
+  DecodeSplit split;
+};
+
+/// Static, then persistent; the one of less modelled time is the rules' choice.
+std::array<DecodeOption, 2> decode_options(const PackTable& pack, const Request& request);
 
 /// What keeps a kernel of this family from serving the request.
 Misfits cubist_decode_misfits(const Request& request, const KernelTraits& traits);

@@ -1,6 +1,8 @@
 #include <random>
 
 #include "kernels.h"
+#include "selector/decode_costs.h"
+#include "selector/request.h"
 #include "selector/select.h"
 #include "support/catch.h"
 
@@ -111,6 +113,62 @@ TEST_CASE("every head ratio and token count gets a grid that covers it") {
     REQUIRE(plan.grid[0] == static_cast<std::uint32_t>(plan.num_ctas_q * plan.num_ctas_kv));
     REQUIRE((tile_q == 16 || tile_q == 128 || group * problem.max_q_len > tile_q / 2));
   }
+}
+
+/// The family with persistent kernels beside, as for sm_90a.
+test::TestPack with_persistent() {
+  test::TestPack pack = own_family();
+  for (const int head_dim : {64, 128}) {
+    for (const int tile_q : {64, 128}) {
+      KernelRecord record = pack.kernels.front();
+      KernelTraits& t = record.traits;
+      t.head_dim_qk = t.head_dim_vo = t.head_dim_per_cta_v = static_cast<std::uint16_t>(head_dim);
+      t.tile_q = t.step_q = static_cast<std::uint16_t>(tile_q);
+      t.scheduler = TileScheduler::kPersistent;
+      t.threads = 384;
+      t.smem = 200000;
+      record.name = "persistent" + std::to_string(pack.kernels.size());
+      pack.kernels.push_back(record);
+    }
+  }
+  return pack;
+}
+
+TEST_CASE("long sequences go to a persistent kernel, whose groups fill the SMs once") {
+  const auto pack = with_persistent();
+  const auto table = pack.table();
+  AttentionProblem problem = gpt_oss();
+  const LaunchPlan plan = selector::select(table, problem, h200())->best();
+  CHECK(plan.record->traits.scheduler == TileScheduler::kPersistent);
+  CHECK(plan.record->traits.tile_q == 64);
+  CHECK(plan.grid == std::array<std::uint32_t, 3>{8, 16, 1});
+  CHECK(plan.num_ctas_kv == 16);
+  CHECK(plan.batch == 32);
+  problem.max_kv_len = 100;
+  CHECK(selector::select(table, problem, h200())->best().record->traits.scheduler ==
+        TileScheduler::kStatic);
+}
+
+TEST_CASE("pages too small for a copy's box leave the static kernels") {
+  const auto pack = with_persistent();
+  AttentionProblem problem = gpt_oss();
+  problem.page_size = 8;
+  CHECK(selector::select(pack.table(), problem, h200())->best().record->traits.scheduler ==
+        TileScheduler::kStatic);
+}
+
+TEST_CASE("no more groups of CTAs than there are tiles of keys") {
+  const auto pack = with_persistent();
+  AttentionProblem problem = gpt_oss();
+  problem.batch = 1;
+  problem.max_kv_len = 130;
+  problem.max_q_len = 8;
+  selector::Request request;
+  REQUIRE(selector::prepare_request(problem, h200(), request).has_value());
+  KernelTraits traits = pack.kernels.back().traits;
+  REQUIRE(traits.scheduler == TileScheduler::kPersistent);
+  CHECK(selector::best_split(request, traits, 8).num_ctas_kv == 3);
+  CHECK(selector::best_split(request, traits, 100).num_ctas_kv == 1);
 }
 
 TEST_CASE("what our own kernels do not do is refused with its field") {
