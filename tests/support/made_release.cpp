@@ -83,6 +83,16 @@ std::size_t MadeRelease::count_store_files(const std::string& below) const {
   return count;
 }
 
+std::size_t MadeRelease::count_unfinished_files() const {
+  const std::string folder = store_root() + "/tmp";
+  if (!fs::exists(folder)) return 0;
+  std::size_t count = 0;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    count += entry.path().extension() == ".resume" ? 0 : 1;
+  }
+  return count;
+}
+
 FetchOptions impatient_options() {
   FetchOptions options;
   auto profile = std::make_shared<HttpProfile>();

@@ -43,6 +43,8 @@ class MadeRelease {
   bool in_store(std::size_t kernel) const;
   /// Files in the store, the lock file aside.
   std::size_t count_store_files(const std::string& below = "sha256") const;
+  /// Files in tmp/ that no next run can go on from.
+  std::size_t count_unfinished_files() const;
 
  private:
   Scratch scratch_;

@@ -214,7 +214,7 @@ TEST_CASE_METHOD(Cli, "bad input: each a named error, its exit code, nothing in 
     CHECK(run.exit_code == row.exit_code);
     CHECK_THAT(run.err, Contains(row.phrase) && Contains("kernel_00000"));
     CHECK(release.count_store_files() == 0);
-    CHECK(release.count_store_files("tmp") == 0);
+    CHECK(release.count_unfinished_files() == 0);
   }
 }
 
@@ -280,7 +280,7 @@ TEST_CASE_METHOD(Cli, "Ctrl-C ends with 130 and leaves nothing that is not compl
   CHECK_THAT(cubist::test::file_text(release.scratch() / "output"),
              Contains("interrupted after 0 of 3 files; run the same command again"));
   CHECK(release.count_store_files() == 0);
-  CHECK(release.count_store_files("tmp") == 0);
+  CHECK(release.count_unfinished_files() == 0);
 }
 
 TEST_CASE_METHOD(Cli,
