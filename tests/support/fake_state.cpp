@@ -91,7 +91,7 @@ void FakeState::clear() {
         static_cast<cuda::CUresult>(std::atoi(fail.c_str() + equals + 1));
   }
   max_active_clusters = 16;
-  param_bytes = 256;
+  param_bytes = 512;
   load_delay_ms = 0;
 }
 

@@ -59,7 +59,7 @@ struct FakeState {
   cuda::CUresult fail_result = cuda::CUDA_SUCCESS;
   std::map<std::string, cuda::CUresult> fail_always;
   int max_active_clusters = 16;
-  std::size_t param_bytes = 256;
+  std::size_t param_bytes = 512;
   int load_delay_ms = 0;
 
   FakeContext* make_context(int ordinal);

@@ -14,7 +14,7 @@ namespace {
 Status launch_once(Rig& rig, launcher::Launcher& launcher, ReadyMemo& memo) {
   CUBIST_ASSIGN_OR_RETURN(const launcher::ReadyPlan ready,
                           launcher.ready(rig.selection, memo, &rig.stream));
-  const std::vector<std::uint8_t> params(256);
+  const std::vector<std::uint8_t> params(512);
   return launcher::launch_kernel(launcher.driver(), ready.kernel->function, *ready.plan,
                                  params.data(), rig.stream);
 }

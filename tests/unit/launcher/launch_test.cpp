@@ -22,7 +22,7 @@ struct Loaded : Rig {
   launcher::ReadyMemo memo;
   std::unique_ptr<launcher::Launcher> owned;
   launcher::ReadyPlan ready;
-  std::vector<std::uint8_t> params = std::vector<std::uint8_t>(256, 7);
+  std::vector<std::uint8_t> params = std::vector<std::uint8_t>(512, 7);
 };
 
 }  // namespace

@@ -31,7 +31,7 @@ struct TwoPlans : Rig {
 Status launch_once(Rig& rig, launcher::Launcher& launcher, ReadyMemo& memo) {
   CUBIST_ASSIGN_OR_RETURN(const launcher::ReadyPlan ready,
                           launcher.ready(rig.selection, memo, &rig.stream));
-  const std::vector<std::uint8_t> params(256);
+  const std::vector<std::uint8_t> params(512);
   return launcher::launch_kernel(launcher.driver(), ready.kernel->function, *ready.plan,
                                  params.data(), rig.stream);
 }
@@ -159,7 +159,7 @@ TEST_CASE("threads in contexts of two devices launch at once") {
     for (int i = 0; i < 8; ++i) {
       threads.emplace_back([&, i] {
         fake_cuda().set_current(i % 2 == 0 ? rig.context : other);
-        const std::vector<std::uint8_t> params(256);
+        const std::vector<std::uint8_t> params(512);
         for (int again = 0; again < 50; ++again) {
           const auto ready = launcher->ready(rig.selection, memo, nullptr).value();
           static_cast<void>(launcher::launch_kernel(launcher->driver(), ready.kernel->function,
