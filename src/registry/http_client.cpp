@@ -62,6 +62,7 @@ struct Exchange {
   std::uint64_t received = 0;  ///< bytes of header and body in this try
   std::uint64_t progress_mark = 0;
   milliseconds idle{0};
+  Clock::time_point begun{};  ///< this try
   HttpCounters* counters = nullptr;
   char error_text[CURL_ERROR_SIZE] = {};
 };
@@ -273,6 +274,7 @@ void HttpClient::State::attach(Exchange& exchange) {
   }
   exchange.received = exchange.progress_mark = 0;
   exchange.idle = milliseconds(0);
+  exchange.begun = Clock::now();
   exchange.error_text[0] = '\0';
   exchange.counters = &counters;
   set_options(exchange);
@@ -352,7 +354,9 @@ bool HttpClient::State::end_stalled() {
       exchange->idle = milliseconds(0);
       continue;
     }
-    exchange->idle += elapsed;
+    // What was before it began is no fault of the server.
+    exchange->idle +=
+        std::min(elapsed, std::chrono::duration_cast<milliseconds>(now - exchange->begun));
     const HttpProfile& profile = *exchange->transfer.request().profile;
     milliseconds limit = profile.stall_timeout;
     // Before that libcurl's connect_timeout rules, which does not see every way to hang.
