@@ -65,6 +65,16 @@ TEST_CASE("a launch goes from manifest to a result that float64 confirms") {
   CHECK(stored_cubins(fixture.store.path()) == 1);
 }
 
+TEST_CASE("a persistent kernel is launched with its tensor maps and workspace") {
+  const Fixture fixture;
+  const ToolRun run = fixture.launch({"--num-q-heads", "8", "--num-kv-heads", "4", "--head-dim",
+                                      "64", "--batch", "8", "--max-kv-len", "2000"});
+  CAPTURE(run.out, run.err);
+  CHECK(run.exit_code == 0);
+  CHECK_THAT(run.out, Contains("_stream_sm90a"));
+  CHECK_THAT(run.out, Contains("outputs with float64"));
+}
+
 TEST_CASE("every optional input takes part") {
   const Fixture fixture;
   for (const std::vector<std::string>& flags : std::vector<std::vector<std::string>>{
