@@ -18,35 +18,53 @@ void explain_passes(const Request& request, const RuleTrace& trace, PackExplanat
   }
 }
 
-std::string decode_ctas_text(const LaunchPlan& plan) {
-  if (plan.record->traits.scheduler == TileScheduler::kPersistent) {
+/// A persistent kernel's CTAs are a grid of columns x groups for the whole batch; a static
+/// kernel's, one of columns for each sequence.
+std::string decode_ctas_text(const Request& request, const LaunchPlan& plan) {
+  const bool persistent = plan.record->traits.scheduler == TileScheduler::kPersistent;
+  const auto kv_heads = static_cast<std::uint32_t>(request.num_kv_heads);
+  const auto q_ctas = static_cast<std::uint32_t>(plan.num_ctas_q);
+  const std::uint32_t head_ctas =
+      persistent ? plan.grid[0] / (q_ctas * kv_heads) : plan.grid[1] / kv_heads;
+  std::string columns = fmt::format("{} KV heads", kv_heads);
+  if (head_ctas > 1) columns += fmt::format(" x {} parts of their query heads", head_ctas);
+  if (q_ctas > 1) columns += fmt::format(" x {} parts of the query tokens", q_ctas);
+  if (persistent) {
     return fmt::format(
-        "{} columns of rows x {} groups that share the keys of all {} sequences evenly",
-        plan.grid[0], plan.grid[1], plan.batch);
+        "{} x {} groups of CTAs; the groups share the keys of all {} sequences "
+        "evenly",
+        columns, plan.grid[1], plan.batch);
   }
-  return fmt::format("{} over query tokens x {} over heads x {} sequences, KV split over {}",
-                     plan.num_ctas_q, plan.grid[1], plan.grid[2], plan.num_ctas_kv);
+  return fmt::format("{} x {} sequences, each one's KV split over {}", columns, plan.batch,
+                     plan.num_ctas_kv);
 }
 
-void explain_decode_rows(const PackTable& pack, const Request& request, const Selection& selection,
-                         PackExplanation& out) {
+/// Among the serving kernels of the chosen one's scheduler alone: each scheduler has its own tiles.
+std::string decode_tile_text(const Request& request, const KernelTraits& chosen) {
   const std::int64_t rows = std::int64_t{request.heads_per_kv} * request.max_q_len;
+  return fmt::format("{} heads x {} tokens = {} rows: tile_q {}, the {} of the {} kernels{}",
+                     request.heads_per_kv, request.max_q_len, rows, chosen.tile_q,
+                     chosen.tile_q >= rows ? "smallest" : "largest", to_string(chosen.scheduler),
+                     chosen.tile_q >= rows ? " that holds them all" : "; none holds them all");
+}
+
+void explain_decode(const PackTable& pack, const Request& request, const Selection& selection,
+                    PackExplanation& out) {
   const LaunchPlan& plan = selection.best();
-  out.steps.push_back(
-      {"tile_q", fmt::format("{} heads x {} tokens = {} rows: tile_q {}, {}", request.heads_per_kv,
-                             request.max_q_len, rows, plan.record->traits.tile_q,
-                             plan.record->traits.tile_q >= rows ? "the smallest that holds them all"
-                                                                : "the largest there is")});
   for (const DecodeOption& option : decode_options(pack, request)) {
     if (option.record == nullptr) continue;
     const KernelTraits& traits = option.record->traits;
+    const bool persistent = traits.scheduler == TileScheduler::kPersistent;
     out.steps.push_back(
-        {"scheduler", fmt::format("{}, tile_q {}, num_ctas_kv {}: modelled {:.1f} us{}",
-                                  to_string(traits.scheduler), traits.tile_q,
-                                  option.split.num_ctas_kv, option.split.microseconds,
-                                  option.record == plan.record ? ", the least" : "")});
+        {"scheduler",
+         fmt::format("{}, tile_q {}, {} {}: modelled {:.1f} us{}{}", to_string(traits.scheduler),
+                     traits.tile_q, persistent ? "groups of CTAs" : "num_ctas_kv",
+                     option.split.num_ctas_kv, option.split.microseconds,
+                     persistent ? "" : ", with a margin for unequal lengths",
+                     option.record == plan.record ? "  <- chosen" : "")});
   }
-  out.steps.push_back({"ctas", decode_ctas_text(plan)});
+  out.steps.push_back({"tile_q", decode_tile_text(request, plan.record->traits)});
+  out.steps.push_back({"ctas", decode_ctas_text(request, plan)});
 }
 
 void list_tiles(const PackTable& pack, const Request& request, PackExplanation& out) {
@@ -93,7 +111,7 @@ PackExplanation explain_pack(const PackTable& pack, const Request& request,
   answer_from_pack(pack, request, device, options, &trace, selection, answer);
   explain_passes(request, trace, result);
   if (pack.pack().family == KernelFamily::kCubistDecode && selection.num_plans > 0) {
-    explain_decode_rows(pack, request, selection, result);
+    explain_decode(pack, request, selection, result);
   }
   if (answer.refusal != RuleRefusal::kNone) {
     result.steps.push_back({"refusal", std::string(to_string(answer.refusal))});

@@ -40,6 +40,18 @@ std::string triple(const std::array<std::uint32_t, 3>& v) {
   return fmt::format("{} x {} x {}", v[0], v[1], v[2]);
 }
 
+std::string split_text(const LaunchPlan& plan) {
+  const KernelTraits& traits = plan.record->traits;
+  if (plan.family == KernelFamily::kCubistDecode &&
+      traits.scheduler == TileScheduler::kPersistent) {
+    return fmt::format(
+        "{} CTA(s) over query tokens; {} groups of CTAs share all sequences' KV ({})",
+        plan.num_ctas_q, plan.num_ctas_kv, to_string(traits.multi_ctas_kv_mode));
+  }
+  return fmt::format("{} CTA(s) over query tokens, {} over KV ({})", plan.num_ctas_q,
+                     plan.num_ctas_kv, to_string(traits.multi_ctas_kv_mode));
+}
+
 }  // namespace
 
 void print_selection(const Selection& selection) {
@@ -57,8 +69,7 @@ void print_selection(const Selection& selection) {
   line("tile      tile_q {}, tile_kv {}, step_q {}, step_kv {}; {} token(s) x {} head(s) per CTA",
        traits.tile_q, traits.tile_kv, traits.step_q, traits.step_kv, plan.num_tokens_per_cta_q,
        plan.num_heads_per_cta);
-  line("split     {} CTA(s) over query tokens, {} over KV ({})", plan.num_ctas_q, plan.num_ctas_kv,
-       to_string(traits.multi_ctas_kv_mode));
+  line("split     {}", split_text(plan));
   if (plan.reduction.needed) {
     line("reduction grid {}   block {}", triple(plan.reduction.grid), plan.reduction.block);
   }

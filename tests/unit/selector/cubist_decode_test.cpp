@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <random>
 
 #include "kernels.h"
 #include "selector/decode_costs.h"
+#include "selector/explain.h"
 #include "selector/request.h"
 #include "selector/select.h"
 #include "support/catch.h"
@@ -147,6 +149,74 @@ TEST_CASE("long sequences go to a persistent kernel, whose groups fill the SMs o
   problem.max_kv_len = 100;
   CHECK(selector::select(table, problem, h200())->best().record->traits.scheduler ==
         TileScheduler::kStatic);
+}
+
+/// Topic and text of the own family's steps, a line each.
+std::string steps_of(const test::TestPack& pack, const AttentionProblem& problem) {
+  const auto table = pack.table();
+  const auto explanation = selector::explain(table, problem, h200());
+  std::string text;
+  if (!explanation) return text;
+  for (const auto& step : explanation->packs.at(0).steps) {
+    text += step.topic + " " + step.text + "\n";
+  }
+  return text;
+}
+
+TEST_CASE("a persistent kernel's explanation tells of its own tiles, groups and sequences") {
+  const std::string text = steps_of(with_persistent(), gpt_oss());
+  CAPTURE(text);
+  const auto at = [&](std::string_view words) { return text.find(words); };
+  CHECK(at("scheduler static, tile_q 32, num_ctas_kv 1") != std::string::npos);
+  CHECK(at("scheduler persistent, tile_q 64, groups of CTAs 16") != std::string::npos);
+  CHECK(at("32 rows: tile_q 64, the smallest of the persistent kernels that holds them all") !=
+        std::string::npos);
+  CHECK(at("ctas 8 KV heads x 16 groups of CTAs; the groups share the keys of all 32 sequences") !=
+        std::string::npos);
+  CHECK(at("scheduler persistent") < at("tile_q 8 heads"));  // the tile follows from it
+  CHECK(at("1 sequences") == std::string::npos);
+
+  AttentionProblem many_heads = gpt_oss();
+  many_heads.num_q_heads = 8 * 300;
+  many_heads.max_kv_len = 100000;
+  const std::string largest = steps_of(with_persistent(), many_heads);
+  CAPTURE(largest);
+  CHECK(largest.find("1200 rows: tile_q 128, the largest of the persistent kernels; none holds") !=
+        std::string::npos);
+  CHECK(largest.find("8 KV heads x 3 parts of their query heads x 4 parts of the query tokens x") !=
+        std::string::npos);
+}
+
+TEST_CASE("a static kernel's explanation counts KV heads and sequences apart") {
+  const std::string text = steps_of(own_family(), gpt_oss());
+  CAPTURE(text);
+  CHECK(text.find("tile_q 32, the smallest of the static kernels that holds them all") !=
+        std::string::npos);
+  CHECK(text.find("ctas 8 KV heads x 32 sequences, each one's KV split over 1\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("the choice among static and persistent kernels does not depend on their order") {
+  test::TestPack pack = with_persistent();
+  std::mt19937 random(17);
+  std::vector<AttentionProblem> problems;
+  std::vector<std::string> names;
+  for (int i = 0; i < 60; ++i) {
+    AttentionProblem problem = gpt_oss();
+    problem.num_q_heads = static_cast<std::int32_t>(8 * (1 + random() % 40));
+    problem.max_q_len = static_cast<std::int32_t>(1 + random() % 8);
+    problem.batch = static_cast<std::int32_t>(1 + random() % 64);
+    problem.max_kv_len = static_cast<std::int32_t>(1 + random() % 20000);
+    problems.push_back(problem);
+    names.push_back(selector::select(pack.table(), problem, h200())->best().record->name);
+  }
+  for (int shuffle = 0; shuffle < 50; ++shuffle) {
+    std::shuffle(pack.kernels.begin(), pack.kernels.end(), random);
+    const auto table = pack.table();
+    for (std::size_t i = 0; i < problems.size(); ++i) {
+      REQUIRE(selector::select(table, problems[i], h200())->best().record->name == names[i]);
+    }
+  }
 }
 
 TEST_CASE("pages too small for a copy's box leave the static kernels") {
