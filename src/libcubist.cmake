@@ -49,9 +49,10 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/cubistConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/cubistConfigVersion.cmake DESTINATION ${_config_dir})
 
 file(RELATIVE_PATH _pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-configure_file(${PROJECT_SOURCE_DIR}/cmake/cubist.pc.in ${CMAKE_CURRENT_BINARY_DIR}/cubist.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/cubist.pc
-        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+foreach(_pc cubist.pc cubist-static.pc)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/${_pc}.in ${CMAKE_CURRENT_BINARY_DIR}/${_pc} @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${_pc} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
 
 # Manifests, and beside them the kernels that the folder source of ours names.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/manifests/ DESTINATION ${CMAKE_INSTALL_DATADIR}/cubist/manifests)

@@ -68,14 +68,25 @@ def check_static(consumer, examples, here):
 def check_pkg_config(consumer, examples):
     folders = list(consumer.prefix.rglob("cubist.pc"))
     require(len(folders) == 1, "one cubist.pc")
-    environment = dict(os.environ, PKG_CONFIG_PATH=str(folders[0].parent))
-    flags = run(["pkg-config", "--cflags", "--libs", "cubist"], env=environment).split()
-    version = run(["pkg-config", "--modversion", "cubist"], env=environment).strip()
+    # The prefix alone: the shared library's users have no development files of what it is made of.
+    alone = {name: value for name, value in os.environ.items() if name != "PKG_CONFIG_PATH"}
+    alone["PKG_CONFIG_LIBDIR"] = str(folders[0].parent)
+    flags = run(["pkg-config", "--cflags", "--libs", "cubist"], env=alone).split()
+    require(not [flag for flag in flags if flag.startswith("-D")], "no definition leaks to users")
+    version = run(["pkg-config", "--modversion", "cubist"], env=alone).strip()
     program = consumer.work / "by_pkg_config"
     run([consumer.arguments.cc, "-std=c99", examples / "from_c" / "main.c", "-o", program, *flags])
     library_folder = next(consumer.prefix.rglob("libcubist.so")).parent
     output = consumer.run(program, LD_LIBRARY_PATH=str(library_folder))
     require("in the store" in output, "by pkg-config")
+
+    environment = dict(os.environ, PKG_CONFIG_PATH=str(folders[0].parent))
+    flags = run(["pkg-config", "--cflags", "--libs", "cubist-static"], env=environment).split()
+    program = consumer.work / "by_static_pkg_config"
+    run([consumer.arguments.cc, "-std=c99", examples / "from_c" / "main.c", "-o", program, *flags])
+    output = consumer.run(program, CUBIST_MANIFESTS=str(consumer.prefix / "share/cubist/manifests"))
+    require("in the store" in output, "by pkg-config, static")
+    require("libcubist" not in run(["readelf", "-d", program]), "the static program needs no libcubist.so")
     return version
 
 
