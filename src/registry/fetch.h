@@ -41,6 +41,7 @@ struct FetchOptions {
   bool rehash_present = false;        ///< "present" means hashed, not only of the right size
   bool memory_if_unwritable = false;  ///< a store that cannot be written is a warning, not an error
   bool keep_bytes = false;            ///< hand out the bytes of what was fetched
+  bool broken_is_known = false;       ///< no warning of a broken entry that is replaced
   std::shared_ptr<const HttpProfile> profile;  ///< null: from the environment
   const std::atomic<bool>* cancel = nullptr;
   std::function<void(const FetchProgress&)>

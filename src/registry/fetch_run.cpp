@@ -79,8 +79,7 @@ bool FetchRun::take_if_present(Job& job) {
   if (options_.rehash_present) {
     auto opened = store_.open_verified(record);
     if (!opened || !*opened) {
-      log(LogLevel::kWarning, "{}",
-          opened ? "an entry vanished while it was looked at" : opened.error().message());
+      report_broken(job, opened ? nullptr : &opened.error());
       return false;
     }
     if (options_.keep_bytes) job.file.cubin = std::move(**opened);
@@ -88,6 +87,14 @@ bool FetchRun::take_if_present(Job& job) {
   job.file.path = **found;
   end_job(job, FetchedFile::State::kPresent);
   return true;
+}
+
+/// Once for each job, which looks again when it has the lock.
+void FetchRun::report_broken(Job& job, const Error* error) {
+  if (options_.broken_is_known || job.broken_reported) return;
+  job.broken_reported = true;
+  log(LogLevel::kWarning, "{}",
+      error == nullptr ? "an entry vanished while it was looked at" : error->message());
 }
 
 /// False: somebody else has the digest.

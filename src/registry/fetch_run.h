@@ -36,6 +36,7 @@ class FetchRun {
     bool tried_again = false;      ///< once more at the same source after bytes that were wrong
     std::uint64_t generation = 0;  ///< of the source when it made the offer
     bool locked = false;
+    bool broken_reported = false;
     bool resumed = false;  ///< the bytes at the install queue came in pieces
     std::string origin;
     std::vector<Error> causes;                   ///< one per source
@@ -54,6 +55,7 @@ class FetchRun {
   /// True if the job has gone on or is done; false if somebody else is fetching it.
   bool begin(Job& job);
   bool take_if_present(Job& job);
+  void report_broken(Job& job, const Error* error);
   bool take_lock(Job& job);
   void next_offer(Job& job);
   void start(Job& job, Offer offer);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 
 #include "archive/zip.h"
 #include "base/file.h"
@@ -65,7 +66,12 @@ bool needs_network(const Source& source) {
 
 std::string located(const std::string& location, const std::string& manifest_folder) {
   if (location.starts_with('/') || manifest_folder.empty()) return location;
-  return manifest_folder + "/" + location;
+  namespace fs = std::filesystem;
+  const fs::path path = fs::path(manifest_folder) / location;
+  const fs::path shorter = path.lexically_normal();
+  // "a/../b" is not "b" where a is a link to a folder elsewhere.
+  std::error_code error;
+  return (fs::equivalent(path, shorter, error) && !error ? shorter : path).string();
 }
 
 std::vector<std::string> candidate_paths(const KernelRecord& record, const Source& source,
