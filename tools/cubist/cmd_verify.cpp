@@ -1,7 +1,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -20,7 +22,9 @@
 #include "fetch_support.h"
 #include "interrupt.h"
 #include "registry/fetch.h"
+#include "registry/staged_file.h"
 #include "registry/store_check.h"
+#include "set_items.h"
 
 namespace cubist::tools {
 namespace {
@@ -29,6 +33,7 @@ using Json = nlohmann::ordered_json;
 
 struct VerifyArguments {
   std::string manifest;
+  std::string working_set;
   std::string store;
   bool deep = false;
   bool repair = false;
@@ -39,17 +44,21 @@ struct VerifyArguments {
 constexpr const char* kVerifyHelp =
     R"(Hashes what lies in the store again and reports what is missing or broken.
 
-Without --manifest every entry of every layer is checked; with it, the entries of its
-kernels, and those that are missing are named. Nothing is written, unless --repair asks
-for it: then just the broken entries (and with --manifest the missing ones) are fetched
-again; the others keep their files. --deep also reads each cubin and compares
-architecture, entry, threads and shared memory with the manifest.
+Without --manifest every entry of every layer is checked; with it, the entries of all its
+kernels, and those that are missing are named; with --working-set, those of the set's
+kernels. Nothing is written, unless --repair asks for it: then just the broken entries
+(and the missing ones that were asked for) are fetched again; the others keep their
+files. --deep also reads each cubin and compares architecture, entry, threads and shared
+memory with the manifest; without a manifest it only reads them.
 
-Ends with 0 if all is well, 4 if an entry is broken, 7 if one is missing.
+Ends with 0 if all is well (a store that is not there yet has nothing broken), 4 if an
+entry is broken, 7 if one is missing.
 
 Examples:
-  cubist verify
-  cubist verify --manifest flashinfer-0.6.13 --deep
+  cubist verify                                 what is in the store
+  cubist verify --working-set set.json          what a deployment needs
+  cubist verify --manifest flashinfer-0.6.13    every kernel of a release
+  cubist verify --deep --working-set set.json
   cubist verify --repair --source ./flashinfer_cubin.whl)";
 
 /// Everything a run knows: manifests, what of them is wanted, and what was found.
@@ -62,7 +71,14 @@ struct Verification {
   std::vector<std::string> strangers;
   CheckReport report;
   std::vector<std::string> removed;
+  std::vector<bool> healed;  ///< by finding: a look after the repair found nothing
   std::size_t repaired = 0;
+  bool compared = false;  ///< a deep look had a manifest to compare with
+
+  bool is_healed(std::size_t finding) const { return finding < healed.size() && healed[finding]; }
+  bool is_removed(const std::string& path) const {
+    return std::find(removed.begin(), removed.end(), path) != removed.end();
+  }
 };
 
 void add_manifest(Verification& verification, Manifest manifest) {
@@ -76,17 +92,38 @@ void add_manifest(Verification& verification, Manifest manifest) {
   }
 }
 
+/// Those of the manifest, or of the working set alone.
+Result<std::vector<const KernelRecord*>> wanted_records(const VerifyArguments& arguments,
+                                                        Verification& verification) {
+  std::vector<const KernelRecord*> records;
+  if (arguments.working_set.empty()) {
+    CUBIST_ASSIGN_OR_RETURN(Manifest manifest, open_manifest(arguments.manifest));
+    add_manifest(verification, std::move(manifest));
+    records.reserve(verification.known.size());
+    for (const auto& [digest, item] : verification.known) records.push_back(item.record);
+    return records;
+  }
+  const std::string& path = arguments.working_set;
+  CUBIST_ASSIGN_OR_RETURN(const auto set, workingset::load_set(path));
+  CUBIST_ASSIGN_OR_RETURN(Manifest manifest, open_manifest_of_set(arguments.manifest, set, path));
+  add_manifest(verification, std::move(manifest));
+  CUBIST_ASSIGN_OR_RETURN(const auto items,
+                          find_set_items(set, path, *verification.manifests.back()));
+  for (const FetchItem& item : items) {
+    records.push_back(item.record);
+    verification.known[item.record->sha256] = item;  // the pack that the set means
+  }
+  return records;
+}
+
 Status find_what_to_check(const VerifyArguments& arguments, const Store& store,
                           Verification& verification) {
-  if (arguments.manifest.empty()) {
+  if (arguments.manifest.empty() && arguments.working_set.empty()) {
     CUBIST_ASSIGN_OR_RETURN(verification.entries, list_entries(store, verification.strangers));
     return {};
   }
-  CUBIST_ASSIGN_OR_RETURN(Manifest manifest, open_manifest(arguments.manifest));
-  add_manifest(verification, std::move(manifest));
-  std::vector<const KernelRecord*> records;
-  records.reserve(verification.known.size());
-  for (const auto& [digest, item] : verification.known) records.push_back(item.record);
+  CUBIST_ASSIGN_OR_RETURN(auto records, wanted_records(arguments, verification));
+  verification.compared = arguments.deep;
   std::sort(records.begin(), records.end(),
             [](const KernelRecord* a, const KernelRecord* b) { return a->sha256 < b->sha256; });
   CUBIST_ASSIGN_OR_RETURN(verification.entries, find_entries(store, records, verification.missing));
@@ -143,9 +180,26 @@ Status add_named_manifests(Verification& verification) {
   return {};
 }
 
+/// Looks again at what was broken, so that nothing is called repaired that is not.
+Status look_again(const VerifyArguments& arguments, Verification& verification) {
+  const auto& findings = verification.report.findings;
+  std::vector<EntryToCheck> entries;
+  for (const EntryFinding& one : findings) entries.push_back(verification.entries[one.entry]);
+  CheckOptions options;
+  if (arguments.deep) {
+    options.deep = [&](std::size_t entry, std::span<const std::uint8_t> bytes) {
+      return deep_look(verification, entries[entry], bytes);
+    };
+  }
+  CUBIST_ASSIGN_OR_RETURN(const CheckReport report, check_entries(entries, options));
+  verification.healed.assign(findings.size(), true);
+  for (const EntryFinding& one : report.findings) verification.healed[one.entry] = false;
+  return {};
+}
+
 Status repair(const VerifyArguments& arguments, const CommonOptions& common, const Store& store,
               const InterruptGuard& interrupt, Verification& verification) {
-  if (arguments.manifest.empty()) CUBIST_RETURN_IF_ERROR(add_named_manifests(verification));
+  if (verification.manifests.empty()) CUBIST_RETURN_IF_ERROR(add_named_manifests(verification));
   std::unordered_map<const Manifest*, std::vector<FetchItem>> wanted;
   std::unordered_set<Sha256Digest> seen;
   const auto want = [&](const Sha256Digest& digest) {
@@ -158,9 +212,11 @@ Status repair(const VerifyArguments& arguments, const CommonOptions& common, con
   };
   for (const EntryFinding& finding : verification.report.findings) {
     const EntryToCheck& entry = verification.entries[finding.entry];
+    if (finding.bytes_are_right && verification.known.contains(entry.sha256)) continue;
     if (want(entry.sha256)) continue;
     // No manifest says what it should be, so a broken one is of no use to anybody.
-    if (entry.path.starts_with(store.root() + "/") && ::unlink(entry.path.c_str()) == 0) {
+    if (!entry.path.starts_with(store.root() + "/")) continue;
+    if (::unlink(entry.path.c_str()) == 0 || (errno == EISDIR && put_folder_aside(entry.path))) {
       verification.removed.push_back(entry.path);
     }
   }
@@ -169,21 +225,40 @@ Status repair(const VerifyArguments& arguments, const CommonOptions& common, con
     CUBIST_ASSIGN_OR_RETURN(FetchOptions options, fetch_options(arguments.source, *manifest));
     options.cancel = interrupt.flag();
     options.rehash_present = true;
+    options.broken_is_known = true;
     FetchProgressLine line(common);
     options.progress = [&](const FetchProgress& progress) { line.show(progress); };
     CUBIST_ASSIGN_OR_RETURN(const FetchReport report, fetch(store, items, options));
     verification.repaired += report.count(FetchedFile::State::kFetched);
     CUBIST_RETURN_IF_ERROR(report.status());
   }
-  return {};
+  return look_again(arguments, verification);
+}
+
+/// "broken", "repaired" or "removed".
+const char* fate(const Verification& verification, std::size_t finding) {
+  const EntryToCheck& entry = verification.entries[verification.report.findings[finding].entry];
+  if (verification.is_removed(entry.path)) return "removed";
+  return verification.is_healed(finding) ? "repaired" : "broken";
+}
+
+/// Whether any layer has a folder.
+bool is_there(const Store& store) {
+  const std::vector<std::string> layers = store.layers();
+  return std::any_of(layers.begin(), layers.end(), [](const std::string& layer) {
+    std::error_code error;
+    return std::filesystem::is_directory(layer, error);
+  });
 }
 
 Json report_json(const Verification& verification, const Store& store) {
   Json broken = Json::array();
-  for (const EntryFinding& finding : verification.report.findings) {
+  for (std::size_t i = 0; i < verification.report.findings.size(); ++i) {
+    const EntryFinding& finding = verification.report.findings[i];
     const EntryToCheck& entry = verification.entries[finding.entry];
     broken.push_back({{"path", entry.path},
                       {"sha256", entry.sha256.hex()},
+                      {"state", fate(verification, i)},
                       {"code", to_string(finding.error.code())},
                       {"message", finding.error.message()}});
   }
@@ -193,6 +268,8 @@ Json report_json(const Verification& verification, const Store& store) {
   }
   return {{"store", store.root()},
           {"layers", store.layers()},
+          {"exists", is_there(store)},
+          {"compared", verification.compared},
           {"checked", verification.report.checked},
           {"bytes", verification.report.bytes},
           {"seconds", verification.report.seconds},
@@ -203,11 +280,28 @@ Json report_json(const Verification& verification, const Store& store) {
           {"removed", verification.removed}};
 }
 
-void print_report(const Verification& verification) {
-  constexpr std::size_t kShown = 20;
-  for (const EntryFinding& finding : verification.report.findings) {
-    std::printf("broken: %s\n", finding.error.message().c_str());
+void print_findings(const Verification& verification) {
+  for (std::size_t i = 0; i < verification.report.findings.size(); ++i) {
+    const EntryFinding& finding = verification.report.findings[i];
+    const std::string& path = verification.entries[finding.entry].path;
+    if (verification.is_removed(path)) {
+      std::printf("removed: %s (no manifest says where to get it)\n", path.c_str());
+    } else if (verification.is_healed(i)) {
+      std::printf("repaired: %s\n", path.c_str());
+    } else {
+      std::printf("broken: %s\n", finding.error.message().c_str());
+    }
   }
+}
+
+void print_report(const VerifyArguments& arguments, const Verification& verification,
+                  const Store& store) {
+  constexpr std::size_t kShown = 20;
+  if (!is_there(store)) {
+    std::printf("no store is at '%s': nothing was checked ('cubist fetch' makes one)\n",
+                store.root().c_str());
+  }
+  print_findings(verification);
   for (std::size_t i = 0; i < std::min(kShown, verification.missing.size()); ++i) {
     std::printf("missing: %s\n", verification.missing[i]->name.c_str());
   }
@@ -218,22 +312,71 @@ void print_report(const Verification& verification) {
   for (const std::string& path : verification.strangers) {
     std::printf("not an entry: %s\n", path.c_str());
   }
-  for (const std::string& path : verification.removed) {
-    std::printf("removed: %s (no manifest says where to get it)\n", path.c_str());
-  }
   std::printf("%zu entries hashed (%s bytes), %zu broken, %zu missing", verification.report.checked,
               with_commas(verification.report.bytes).c_str(), verification.report.findings.size(),
               verification.missing.size());
   if (verification.repaired != 0) std::printf(", %zu fetched again", verification.repaired);
   std::printf("; %.1f s\n", verification.report.seconds);
+  if (arguments.deep) {
+    std::puts(
+        verification.compared
+            ? "--deep: each cubin was read and compared with the manifest"
+            : "--deep: each cubin was read; to compare it, name a --manifest or --working-set");
+  }
+}
+
+/// The fetch that brings what is missing.
+std::string fetch_hint(const VerifyArguments& arguments) {
+  const std::string store = arguments.store.empty() ? "" : " --store " + arguments.store;
+  const std::string manifest =
+      arguments.manifest.empty() ? "" : " --manifest " + arguments.manifest;
+  if (!arguments.working_set.empty()) {
+    return fmt::format("'cubist fetch{} --working-set {}{}' gets them", manifest,
+                       arguments.working_set, store);
+  }
+  return fmt::format(
+      "'cubist fetch{}{} --all' gets them, '--kernel NAME' in place of --all one of them, "
+      "'--working-set FILE' those a deployment needs ('cubist verify' alone checks what is there)",
+      manifest, store);
+}
+
+/// The file is what its digest says, so to fetch it again would change nothing.
+Status wrong_statement(const std::string& path) {
+  return fail(
+      StatusCode::kIntegrity,
+      "'{}' has the very bytes that its digest names, so fetching it again would change "
+      "nothing: what the manifest says of them is wrong, or the release is; 'cubist inspect "
+      "{}' shows what the cubin says, 'cubist import' writes a manifest from a release",
+      path, path);
+}
+
+/// Entries that a repair did not mend. Those of a layer below are not ours to write; the store's
+/// own entry takes their place.
+Status left_broken(const Verification& verification, const Store& store) {
+  const auto& findings = verification.report.findings;
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    const std::string& path = verification.entries[findings[i].entry].path;
+    if (verification.is_healed(i) || verification.is_removed(path)) continue;
+    if (findings[i].bytes_are_right) return wrong_statement(path);
+    if (!path.starts_with(store.root() + "/")) continue;
+    return fail(findings[i].error.code(),
+                "'{}' is as its source has it, and yet not right; the manifest or the source is "
+                "wrong ('cubist inspect FILE' shows what the cubin says)",
+                path);
+  }
+  return {};
 }
 
 Status outcome(const VerifyArguments& arguments, const Verification& verification,
-               const Status& repaired) {
+               const Store& store, const Status& repaired) {
   if (!repaired) return repaired;
-  if (arguments.repair) return {};
+  if (arguments.repair) return left_broken(verification, store);
   const auto& findings = verification.report.findings;
   if (!findings.empty()) {
+    if (std::all_of(findings.begin(), findings.end(),
+                    [](const EntryFinding& one) { return one.bytes_are_right; })) {
+      return wrong_statement(verification.entries[findings.front().entry].path);
+    }
     const bool unreadable =
         std::all_of(findings.begin(), findings.end(),
                     [](const EntryFinding& one) { return one.error.code() == StatusCode::kIo; });
@@ -242,8 +385,8 @@ Status outcome(const VerifyArguments& arguments, const Verification& verificatio
                 findings.size());
   }
   if (verification.missing.empty()) return {};
-  return fail(StatusCode::kOffline, "{} kernels are missing; 'cubist fetch' gets them",
-              verification.missing.size());
+  return fail(StatusCode::kOffline, "{} kernels are missing; {}", verification.missing.size(),
+              fetch_hint(arguments));
 }
 
 ExitCode run_verify(const VerifyArguments& arguments, const CommonOptions& common) {
@@ -263,9 +406,9 @@ ExitCode run_verify(const VerifyArguments& arguments, const CommonOptions& commo
     const Json document = report_json(verification, *store);
     std::puts(document.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
   } else {
-    print_report(verification);
+    print_report(arguments, verification, *store);
   }
-  const Status status = outcome(arguments, verification, repaired);
+  const Status status = outcome(arguments, verification, *store, repaired);
   if (status) return ExitCode::kOk;
   CommonOptions text_only = common;
   text_only.json = false;  // the document is out already
@@ -279,6 +422,8 @@ void add_verify_command(CommandContext context) {
   const auto arguments = std::make_shared<VerifyArguments>();
   command->add_option("-m,--manifest", arguments->manifest,
                       "Check its kernels: a file, or a shipped name");
+  command->add_option("--working-set", arguments->working_set,
+                      "Check the kernels of a file that 'cubist working-set -o' wrote");
   command->add_option("--store", arguments->store, "Folder of the store");
   command->add_flag("--deep", arguments->deep, "Also compare each cubin with the manifest");
   command->add_flag("--repair", arguments->repair, "Fetch again what is broken or missing");

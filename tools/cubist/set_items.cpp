@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "document/json_text.h"
+#include "manifest_names.h"
 
 namespace cubist::tools {
 namespace {
@@ -21,6 +22,14 @@ const FetchItem* find_record(const RecordsByDigest& records, const SetEntry& ent
     if (found == nullptr || at->second.pack->name == entry.pack) found = &at->second;
   }
   return found;
+}
+
+Result<std::string> manifest_of_set(const SetFile& set, const std::string& set_path) {
+  if (set.manifests.size() == 1) return set.manifests.front();
+  return fail(StatusCode::kInvalidArgument,
+              "{}: the set names {} manifests{}{}; say which with --manifest, one run for each",
+              set_path, set.manifests.size(), set.manifests.empty() ? "" : ": ",
+              joined(set.manifests));
 }
 
 }  // namespace
@@ -60,12 +69,13 @@ Result<std::vector<FetchItem>> find_set_items(const SetFile& set, const std::str
   return items;
 }
 
-Result<std::string> manifest_of_set(const SetFile& set, const std::string& set_path) {
-  if (set.manifests.size() == 1) return set.manifests.front();
-  return fail(StatusCode::kInvalidArgument,
-              "{}: the set names {} manifests{}{}; say which with --manifest, one run for each",
-              set_path, set.manifests.size(), set.manifests.empty() ? "" : ": ",
-              joined(set.manifests));
+Result<Manifest> open_manifest_of_set(const std::string& name, const SetFile& set,
+                                      const std::string& set_path) {
+  if (!name.empty()) return open_manifest(name);
+  CUBIST_ASSIGN_OR_RETURN(const std::string own, manifest_of_set(set, set_path));
+  auto manifest = open_manifest(own);
+  if (!manifest) return forward_error(manifest, "the manifest of " + set_path);
+  return manifest;
 }
 
 }  // namespace cubist::tools

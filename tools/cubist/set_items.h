@@ -21,8 +21,11 @@ Result<std::vector<FetchItem>> find_set_items(const workingset::SetFile& set,
                                               const std::string& set_path,
                                               const Manifest& manifest);
 
-/// The manifest a set is from where nobody names one.
-/// errors  kInvalidArgument: the set names none, or several
-Result<std::string> manifest_of_set(const workingset::SetFile& set, const std::string& set_path);
+/// The manifest that --manifest names, or else the one that the set is from.
+///
+/// name    empty: the set's own
+/// errors  those of open_manifest(); kInvalidArgument: the set names no manifest, or several
+Result<Manifest> open_manifest_of_set(const std::string& name, const workingset::SetFile& set,
+                                      const std::string& set_path);
 
 }  // namespace cubist::tools

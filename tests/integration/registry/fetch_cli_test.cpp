@@ -15,6 +15,7 @@
 
 namespace fs = std::filesystem;
 using Catch::Contains;
+using Catch::StartsWith;
 using cubist::Source;
 using cubist::test::Environment;
 using cubist::test::MadeRelease;
@@ -75,12 +76,42 @@ TEST_CASE_METHOD(
   const ToolRun run = fetch({"--kernel", "kernel_00001"});
   CHECK(run.exit_code == 0);
   CHECK(run.err.empty());
-  CHECK_THAT(run.out, Contains("fetched " + entry(1)) && Contains("50,001 bytes") &&
+  CHECK_THAT(run.out, StartsWith("kernel_00001: fetched, 50,001 bytes from " + server.url("ok")) &&
+                          Contains("\n  " + entry(1) + "\n") &&
                           Contains("1 fetched, 0 present, 0 failed; 2 requests"));
   const ToolRun json = fetch({"--sha256", release.kernels()[1].sha256.hex(), "--json"});
   CHECK(json.exit_code == 0);
   CHECK_THAT(json.out, Contains("\"state\": \"present\"") && Contains("\"requests\": 0") &&
                            Contains("\"path\": \"" + entry(1) + "\""));
+  CHECK_THAT(fetch({"--kernel", "kernel_00001"}).out,
+             StartsWith("kernel_00001: present, 50,001 bytes\n  " + entry(1) + "\n"));
+}
+
+TEST_CASE_METHOD(Cli, "fetch --quiet prints nothing on success, and the error on failure") {
+  set_source({Source::Kind::kFolder, release.tree(), MadeRelease::kPrefix});
+  const ToolRun run = fetch({"--all", "--quiet"});
+  CHECK(run.exit_code == 0);
+  CHECK(run.out.empty());
+  CHECK(run.err.empty());
+  set_source({Source::Kind::kFolder, release.tree() + "/none", MadeRelease::kPrefix});
+  fs::remove(entry(0));
+  const ToolRun failed = fetch({"--all", "--quiet"});
+  CHECK(failed.exit_code == 6);
+  CHECK(failed.out.empty());
+  CHECK_THAT(failed.err, Contains("kernel_00000"));
+}
+
+TEST_CASE_METHOD(Cli, "a folder beside the manifest's is named without detour") {
+  const std::string tree = fs::path(release.tree()).filename().string();
+  const std::string folder = fs::path(manifest).parent_path().string();
+  fs::create_directories(folder + "/manifests");
+  set_source({Source::Kind::kFolder, "../" + tree, MadeRelease::kPrefix});
+  fs::rename(manifest, folder + "/manifests/m.json");
+  manifest = folder + "/manifests/m.json";
+  const ToolRun run = fetch({"--kernel", "kernel_00000"});
+  CAPTURE(run.out, run.err);
+  CHECK(run.exit_code == 0);
+  CHECK_THAT(run.out, Contains(" from " + release.tree() + "/"));
 }
 
 TEST_CASE_METHOD(Cli, "fetch --working-set brings the set's kernels and no other") {
@@ -302,7 +333,9 @@ TEST_CASE_METHOD(Cli,
   const ino_t second = inode(entry(1));
   const ToolRun repaired = verify({"-m", manifest, "--repair"});
   CHECK(repaired.exit_code == 0);
-  CHECK_THAT(repaired.out, Contains("1 fetched again"));
+  CHECK_THAT(repaired.out, Contains("1 fetched again") && StartsWith("repaired: " + entry(1)) &&
+                               !Contains("broken: "));
+  CHECK(repaired.err.empty());
   CHECK(inode(entry(0)) == first);
   CHECK(inode(entry(1)) != second);
   CHECK(verify({"-m", manifest}).exit_code == 0);
@@ -312,6 +345,54 @@ TEST_CASE_METHOD(Cli,
   const ToolRun missing = verify({"-m", manifest});
   CHECK(missing.exit_code == 7);
   CHECK_THAT(missing.out, Contains("missing: kernel_00002"));
+  CHECK_THAT(missing.err, Contains("--kernel NAME") && Contains("--working-set FILE") &&
+                              Contains("'cubist fetch --manifest " + manifest + " --store " +
+                                       store() + " --all' gets them"));
+  CHECK(run_tool({"fetch", "--manifest", manifest, "--store", store(), "--all"}).exit_code == 0);
+  CHECK(verify({"-m", manifest}).exit_code == 0);
+}
+
+TEST_CASE_METHOD(Cli, "fetch warns once of a broken entry that it replaces") {
+  set_source({Source::Kind::kFolder, release.tree(), MadeRelease::kPrefix});
+  REQUIRE(fetch({"--all"}).exit_code == 0);
+  damage(1);
+  const ToolRun run = fetch({"--kernel", "kernel_00001"});
+  CHECK(run.exit_code == 0);
+  const std::size_t first = run.err.find("broken store entry");
+  REQUIRE(first != std::string::npos);
+  CHECK(run.err.find("broken store entry", first + 1) == std::string::npos);
+}
+
+TEST_CASE_METHOD(Cli, "verify --working-set looks at the set's kernels and no other") {
+  set_source({Source::Kind::kFolder, release.tree(), MadeRelease::kPrefix});
+  const std::string set = release.scratch() / "set.json";
+  const auto& record = release.kernels()[1];
+  std::ofstream(set) << R"({"schema":"cubist.working_set","schema_version":1,"manifests":[")"
+                     << manifest << R"("],"kernels":[{"name":")" << record.name << R"(","pack":")"
+                     << release.manifest().packs[0].name << R"(","sha256":")" << record.sha256.hex()
+                     << R"(","size":)" << record.size_bytes << "}]}";
+  const ToolRun missing = verify({"--working-set", set});
+  CHECK(missing.exit_code == 7);
+  CHECK_THAT(missing.err, Contains("1 kernels are missing; 'cubist fetch --working-set " + set +
+                                   " --store " + store() + "' gets them"));
+  REQUIRE(run_tool({"fetch", "--working-set", set, "--store", store()}).exit_code == 0);
+  const ToolRun whole = verify({"--working-set", set, "-m", manifest});
+  CHECK(whole.exit_code == 0);
+  CHECK_THAT(whole.out, Contains("1 entries hashed"));
+  damage(1);
+  CHECK(verify({"--working-set", set}).exit_code == 4);
+  CHECK_THAT(verify({"--working-set", set, "--repair", "--json"}).out,
+             Contains("\"state\": \"repaired\"") && Contains("\"repaired\": 1"));
+  CHECK(verify({"--working-set", set}).exit_code == 0);
+  CHECK(verify({"--working-set", set + ".none"}).exit_code != 0);
+}
+
+TEST_CASE_METHOD(Cli, "verify says that no store is there") {
+  const ToolRun run = verify({});
+  CHECK(run.exit_code == 0);
+  CHECK_THAT(run.out, StartsWith("no store is at '" + store() + "': nothing was checked"));
+  CHECK_THAT(verify({"--json"}).out, Contains("\"exists\": false"));
+  CHECK_FALSE(fs::exists(store()));
 }
 
 TEST_CASE_METHOD(Cli, "verify --deep finds what no hash can: a file that is no cubin at all") {
@@ -319,7 +400,11 @@ TEST_CASE_METHOD(Cli, "verify --deep finds what no hash can: a file that is no c
   REQUIRE(fetch({"--all"}).exit_code == 0);
   const ToolRun deep = verify({"-m", manifest, "--deep"});
   CHECK(deep.exit_code == 4);
-  CHECK_THAT(deep.out, Contains("3 broken"));
+  CHECK_THAT(deep.out, Contains("3 broken") && Contains("compared with the manifest"));
+  CHECK_THAT(verify({"--deep"}).out, Contains("name a --manifest or --working-set"));
+  const ToolRun repaired = verify({"-m", manifest, "--deep", "--repair"});
+  CHECK(repaired.exit_code == 4);
+  CHECK_THAT(repaired.out, Contains("broken: ") && !Contains("repaired: "));
 }
 
 TEST_CASE_METHOD(Cli, "a broken entry that no manifest knows is removed by --repair") {
@@ -331,7 +416,7 @@ TEST_CASE_METHOD(Cli, "a broken entry that no manifest knows is removed by --rep
   std::ofstream(store() + "/sha256/zz/notes.txt") << "mine";
   const ToolRun run = verify({"--repair"});
   CHECK(run.exit_code == 0);
-  CHECK_THAT(run.out, Contains("removed: " + entry(0)));
+  CHECK_THAT(run.out, Contains("removed: " + entry(0)) && !Contains("broken: "));
   CHECK_THAT(run.out, Contains("not an entry: " + store() + "/sha256/zz/notes.txt"));
   CHECK_FALSE(fs::exists(entry(0)));
   CHECK(fs::exists(entry(1)));
