@@ -70,11 +70,13 @@ Result<std::string> find_manifest(std::string_view name) {
     const fs::path path = fs::path(folder) / fmt::format("{}.json", name);
     if (is_file(path)) return path.string();
   }
+  const std::vector<std::string> shipped = shipped_manifests();
   return fail(
       StatusCode::kNotFound,
-      "no shipped manifest is called '{}'; looked for {}.json in {}. Give a file's path, or "
-      "set CUBIST_MANIFESTS to the folder it lies in",
-      name, name, fmt::join(folders, ", "));
+      "no shipped manifest is called '{}'; there is {}. Looked for {}.json in {}; give a file's "
+      "path, or set CUBIST_MANIFESTS to the folder it lies in",
+      name, shipped.empty() ? "none" : fmt::format("{}", fmt::join(shipped, ", ")), name,
+      fmt::join(folders, ", "));
 }
 
 std::vector<std::string> shipped_manifests() {

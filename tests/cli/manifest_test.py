@@ -40,7 +40,13 @@ def check_pins(tool, folder):
     check(listed.code == 0 and rows["mine"]["pinned"] == sha256(text), "list shows pins", listed)
     check("pinned" not in rows["cubist-decode"], "list shows what is not pinned too", listed)
     check(tool("list", **below).out == tool("manifest", "list", **below).out, "list without --manifest is the same")
-    check_fails(tool("list", "--manifest", "mine", at=folder), 2, "mine")
+    check_fails(tool("list", "--manifest", "mine", at=folder), 2, "mine", "; there is cubist-aux, cubist-decode, flashinfer-0.6.")
+    put(project / "cubist.json", (project / "cubist.json").read_text().replace(pins["manifests"]["flashinfer-0.6.13"][
+        "sha256"], "0" * 64))
+    check_fails(tool("list", "--manifest", "flashinfer-0.6.13", **below), 4,
+                "'cubist manifest add flashinfer-0.6.13 --replace'")
+    repinned = tool("manifest", "add", "flashinfer-0.6.13", "--replace", **below)
+    check(repinned.code == 0, "what the error hints at works", repinned)
 
     put(project / "kernels/mine.json", manifest("a", "c"))
     ranges = ["--model", "gpt-oss-120b", "--device", "b200", "--batch", "1..4", "--max-q-len", "1", "--max-kv-len",
@@ -49,7 +55,8 @@ def check_pins(tool, folder):
                "--max-kv-len", "64"]
     for command in (["list"], ["fetch", "--all"], ["verify"], ["status"], ["select", *problem],
                     ["launch", "--dry-run"], ["working-set", *ranges]):
-        check_fails(tool(*command, "--manifest", "mine", **below), 4, "kernels/mine.json", sha256(text), "cubist.json")
+        check_fails(tool(*command, "--manifest", "mine", **below), 4, "kernels/mine.json", sha256(text), "cubist.json",
+                    f"'cubist manifest add {project}/kernels/mine.json --as mine --replace'")
     for command in (["manifest", "validate", "mine"], ["manifest", "diff", "mine", "mine"], ["map", "mine", *ranges],
                     ["gc", "--max-size", "1GiB", "--pin", "mine"]):
         check_fails(tool(*command, **below), 4, "kernels/mine.json", sha256(text), "cubist.json")

@@ -36,6 +36,7 @@ Result<NamedManifest> find_manifest(const std::string& name) {
       found.pinned = pin->sha256;
       found.project = project.file;
       found.path = project.path_of(*pin);
+      found.pinned_by_path = !pin->path.empty();
     }
   }
   if (found.path.empty()) {
@@ -49,10 +50,14 @@ Status check_pin(const NamedManifest& manifest, std::string_view text) {
   const Sha256Digest digest =
       sha256({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
   if (digest == *manifest.pinned) return {};
+  const std::string what = manifest.pinned_by_path
+                               ? fmt::format("{} --as {}", manifest.path, manifest.name)
+                               : manifest.name;
   return fail(StatusCode::kIntegrity,
               "'{}' has sha256 {}, but '{}' pins manifest '{}' to {}; get that one back, or accept "
-              "this one with 'cubist manifest add --replace'",
-              manifest.path, digest.hex(), manifest.project, manifest.name, manifest.pinned->hex());
+              "this one with 'cubist manifest add {} --replace'",
+              manifest.path, digest.hex(), manifest.project, manifest.name, manifest.pinned->hex(),
+              what);
 }
 
 Result<Manifest> open_manifest(const std::string& name) {

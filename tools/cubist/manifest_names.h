@@ -16,6 +16,7 @@ struct NamedManifest {
   std::string path;
   std::optional<Sha256Digest> pinned;  ///< what the file must hash to
   std::string project;                 ///< the file that pins it
+  bool pinned_by_path = false;         ///< the pin says which file; otherwise the name does
 };
 
 /// A file (it has a "/" or ends in ".json"), else the project's pin of that name, else NAME.json in
