@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "document/json_text.h"
+#include "selector/validate.h"
 
 namespace cubist::overrides {
 namespace {
@@ -56,7 +57,42 @@ bool is_number_field(const ProblemField& field) {
   return std::visit(ValueReader{any}, field.member).number.has_value();
 }
 
-void read_number(const DocumentNode& node, std::vector<NumberRange>& out) {
+/// What the selector says against any problem with this value; empty if some problem has it.
+std::string objection(const ProblemField& field, std::int64_t number) {
+  ProblemAndDevice probe;
+  probe.device.sm = 100;
+  probe.device.num_sms = 148;
+  probe.problem.phase = Phase::kContext;  // decode has narrower rules of its own
+  probe.problem.num_q_heads = probe.problem.num_kv_heads;
+  Status status = set_field(field, std::to_string(number), probe);
+  if (status) status = selector::validate_problem(probe.problem);
+  if (status) status = selector::validate_device(probe.device);
+  // An objection to another field or to several is one to the rest of the probe.
+  if (status || !status.error().message().starts_with(fmt::format("{} is ", field.name))) return {};
+  return status.error().message();
+}
+
+/// Looks at the ends, 0 and the powers of two: each field's values are powers of two or multiples
+/// of a small number between two limits, so a range that holds a possible value has one of these.
+void check_possible(const ProblemField& field, const NumberRange& range, const DocumentNode& node) {
+  constexpr std::int64_t kMost = INT32_MAX;
+  const std::int64_t low = std::max<std::int64_t>(range.min, 0);
+  const std::int64_t high = std::min(range.max, kMost);
+  if (range.min == range.max) {
+    if (const std::string text = objection(field, range.min); !text.empty()) node.complain(text);
+    return;
+  }
+  std::vector<std::int64_t> candidates = {low, high, 0};
+  for (std::int64_t power = 1; power <= kMost; power *= 2) candidates.push_back(power);
+  for (const std::int64_t one : candidates) {
+    if (one >= range.min && one <= range.max && objection(field, one).empty()) return;
+  }
+  const std::int64_t end = range.max < kMost ? range.max : range.min;
+  node.complain(fmt::format("no value in this range is possible: {}", objection(field, end)));
+}
+
+void read_number(const ProblemField& field, const DocumentNode& node,
+                 std::vector<NumberRange>& out) {
   constexpr std::int64_t kLeast = -1;
   constexpr std::int64_t kMost = INT32_MAX;
   NumberRange range;
@@ -67,10 +103,14 @@ void read_number(const DocumentNode& node, std::vector<NumberRange>& out) {
     if (range.max < range.min) {
       node.complain(
           fmt::format("max is {} and min is {}: nothing is in between", range.max, range.min));
+    } else if (node.keys().empty()) {
+      node.complain("is empty; give min, max or both");
+    } else {
+      check_possible(field, range, node);
     }
-    if (node.keys().empty()) node.complain("is empty; give min, max or both");
   } else if (node.read_integer(range.min, kLeast, kMost)) {
     range.max = range.min;
+    check_possible(field, range, node);
   }
   out.push_back(range);
 }
@@ -104,7 +144,7 @@ ProblemCondition ProblemCondition::read(const ProblemField& field, const Documen
   if (items.empty()) node.complain("is empty; name at least one value, or leave the key out");
   for (const DocumentNode& item : items) {
     if (is_number_field(field)) {
-      read_number(item, condition.numbers_);
+      read_number(field, item, condition.numbers_);
     } else {
       read_word(field, item, condition.words_);
     }

@@ -28,7 +28,9 @@ Bar read_bar(const DocumentNode& node) {
           fmt::format("{} is no sha256 of 64 hexadecimal digits", in_quotes(hex)));
     }
   }
-  node.required("reason").read(bar.reason);
+  if (node.required("reason").read(bar.reason) && bar.reason.empty()) {
+    node.member("reason").complain("is empty; explain shows why a kernel is barred");
+  }
   return bar;
 }
 
@@ -70,7 +72,13 @@ Result<RuleFile> parse_rules(std::string_view text, std::string_view file_name) 
   root.required("schema_version").read_integer(version, 1, 1);
   RuleFile file;
   file.file = file_name;
-  for (const DocumentNode& item : root.member("bar").items()) file.bars.push_back(read_bar(item));
+  std::set<Sha256Digest> barred;
+  for (const DocumentNode& item : root.member("bar").items()) {
+    file.bars.push_back(read_bar(item));
+    if (!barred.insert(file.bars.back().sha256).second) {
+      item.member("sha256").complain("another bar has this sha256");
+    }
+  }
   std::set<std::string> names;
   for (const DocumentNode& item : root.member("rules").items()) {
     file.rules.push_back(read_rule(item));
