@@ -44,6 +44,8 @@ Result<std::optional<EntryFile>> open_entry(const std::string& path) {
   for (int i = 0; i < kStaleTries && error_number == ESTALE; ++i) {
     error_number = try_open(path, entry, regular);
   }
+  // A socket, or links that go round: no regular file either.
+  if (error_number == ENXIO || error_number == ELOOP) error_number = 0;
   if (error_number == ENOENT || error_number == ENOTDIR) return std::optional<EntryFile>();
   if (error_number != 0) {
     return tl::unexpected<Error>(

@@ -62,6 +62,16 @@ bool is_stale(int fd) {
   return errno != EWOULDBLOCK && is_old(fd);
 }
 
+bool rename_to_free_name(const std::string& from, const std::string& to) {
+  if (::syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) ==
+      0) {
+    return true;
+  }
+  if (errno != EINVAL && errno != ENOSYS) return false;
+  // Plain rename() replaces no folder that has something in it.
+  return ::rename(from.c_str(), to.c_str()) == 0;
+}
+
 }  // namespace
 
 Error store_write_error(std::string_view what, const std::string& path, int error_number,
@@ -76,6 +86,8 @@ Error store_write_error(std::string_view what, const std::string& path, int erro
                            static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize);
     }
     advice += "make room there, or set CUBIST_STORE (or --store) to a folder on another disk";
+  } else if (error_number == EISDIR || error_number == ENOTDIR || error_number == ENOTEMPTY) {
+    advice = "something else has that name: remove it, and run the command again";
   } else {
     advice = "set CUBIST_STORE (or --store) to a folder that can be written";
   }
@@ -167,11 +179,40 @@ Result<StagedFile::Published> StagedFile::publish_new(const std::string& target)
 
 Status StagedFile::publish_over(const std::string& target) {
   if (::rename(path_.c_str(), target.c_str()) != 0) {
-    return tl::unexpected<Error>(
-        store_write_error("cannot rename a finished file to", target, errno));
+    if (errno != EISDIR) {
+      return tl::unexpected<Error>(
+          store_write_error("cannot rename a finished file to", target, errno));
+    }
+    CUBIST_RETURN_IF_ERROR(put_folder_aside(target));
+    if (::rename(path_.c_str(), target.c_str()) != 0) {
+      return tl::unexpected<Error>(
+          store_write_error("cannot rename a finished file to", target, errno));
+    }
   }
   path_.clear();
   return {};
+}
+
+Status put_folder_aside(const std::string& path) {
+  constexpr int kNames = 100;
+  if (::rmdir(path.c_str()) == 0) {
+    log(LogLevel::kWarning, "removed the empty folder '{}', where a store entry belongs", path);
+    return {};
+  }
+  // The slash at the end: should a file have come to that name, it is left alone.
+  const std::string folder = path + "/";
+  for (int i = 1; i <= kNames && (errno == ENOTEMPTY || errno == EEXIST); ++i) {
+    const std::string aside = path + (i == 1 ? ".aside" : fmt::format(".aside-{}", i));
+    if (rename_to_free_name(folder, aside)) {
+      log(LogLevel::kWarning, "moved the folder '{}', where a store entry belongs, to '{}'", path,
+          aside);
+      return {};
+    }
+  }
+  return fail(StatusCode::kIo,
+              "a folder is where the store entry '{}' belongs, and it cannot be moved aside: {}; "
+              "remove that folder and run the command again",
+              path, std::generic_category().message(errno));
 }
 
 std::size_t sweep_stale_files(const std::string& folder) {

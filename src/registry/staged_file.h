@@ -31,7 +31,7 @@ class StagedFile {
   enum class Published : std::uint8_t { kYes, kTargetExists };
   /// Gives the file its final name unless that name is taken (then the file stays staged).
   Result<Published> publish_new(const std::string& target);
-  /// Gives the file its final name, in place of whatever has it.
+  /// Gives the file its final name, in place of whatever has it; a folder there is put aside.
   Status publish_over(const std::string& target);
 
  private:
@@ -43,6 +43,11 @@ class StagedFile {
 
 /// Unlinks the files in `folder` whose writers are gone; never fails, reports how many it removed.
 std::size_t sweep_stale_files(const std::string& folder);
+
+/// Frees a name that a folder has: an empty one is removed, another is renamed to NAME.aside (or
+/// NAME.aside-2 and so on), with a warning that says so. Nothing in it is touched, no link is
+/// followed. errors  kIo: says what to remove
+Status put_folder_aside(const std::string& path);
 
 /// mkdir -p, every new level durable.
 Status make_folders(const std::string& path);

@@ -69,24 +69,25 @@ class Checker {
     for (;;) {
       const std::size_t index = next_.fetch_add(1);
       if (index >= entries_.size() || interrupted()) return;
-      if (Status status = look(index, buffer); !status) {
+      bool bytes_are_right = false;
+      if (Status status = look(index, buffer, bytes_are_right); !status) {
         const std::lock_guard lock(mutex_);
-        report_.findings.push_back({index, std::move(status.error())});
+        report_.findings.push_back({index, std::move(status.error()), bytes_are_right});
       }
       done_.fetch_add(1);
     }
   }
 
-  Status look(std::size_t index, std::vector<std::uint8_t>& buffer) {
+  Status look(std::size_t index, std::vector<std::uint8_t>& buffer, bool& bytes_are_right) {
     const EntryToCheck& entry = entries_[index];
-    if (options_.deep) return look_deep(index);
+    if (options_.deep) return look_deep(index, bytes_are_right);
     CUBIST_ASSIGN_OR_RETURN(const std::uint64_t size,
                             check_entry(entry.path, entry.sha256, entry.size_bytes, buffer));
     bytes_.fetch_add(size);
     return {};
   }
 
-  Status look_deep(std::size_t index) {
+  Status look_deep(std::size_t index, bool& bytes_are_right) {
     const EntryToCheck& entry = entries_[index];
     CUBIST_ASSIGN_OR_RETURN(const std::optional<EntryFile> file, open_entry(entry.path));
     if (!file) return fail(StatusCode::kNotFound, "there is no store entry '{}'", entry.path);
@@ -97,6 +98,7 @@ class Checker {
         VerifiedCubin::verify(std::move(bytes), entry.sha256,
                               entry.size_bytes.value_or(file->size_bytes), entry.path));
     bytes_.fetch_add(cubin.bytes().size());
+    bytes_are_right = true;
     return options_.deep(index, cubin.bytes());
   }
 

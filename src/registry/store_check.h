@@ -37,6 +37,7 @@ Result<std::vector<EntryToCheck>> find_entries(const Store& store,
 struct EntryFinding {
   std::size_t entry = 0;  ///< index in what was given
   Error error;
+  bool bytes_are_right = false;  ///< the digest is; the deep look complained
 };
 
 struct CheckProgress {

@@ -7,6 +7,7 @@
 
 #include "support/catch.h"
 #include "support/release_cli.h"
+#include "support/synthetic_cubin.h"
 #include "support/zip_writer.h"
 
 namespace fs = std::filesystem;
@@ -176,4 +177,79 @@ TEST_CASE("verify names truncation, zeros, flipped bits, HTML and LFS pointers, 
   CHECK(cli.run("verify").exit_code == 0);
   const auto after = cli.inodes();
   for (std::size_t i = 0; i < 6; ++i) CHECK((before[i] == after[i]) == (i == 5));
+}
+
+TEST_CASE("verify --repair replaces an entry that is no file, and keeps what lies in a folder") {
+  const ReleaseCli cli(1, kKernelBytes);
+  REQUIRE(cli.fetch({"--all"}).exit_code == 0);
+  const std::string entry = cli.entry(0);
+  const std::string outside = cli.release.scratch() / "outside";
+  fs::create_directory(outside);
+  write_bytes(outside + "/mine", {'m', 'i', 'n', 'e'});
+  fs::remove(entry);
+  bool keeps = false;
+  SECTION("an empty folder") { fs::create_directory(entry); }
+  SECTION("a folder with something in it") {
+    fs::create_directory(entry);
+    write_bytes(entry + "/mine", {'m', 'i', 'n', 'e'});
+    keeps = true;
+  }
+  SECTION("a link to a folder") { fs::create_directory_symlink(outside, entry); }
+  SECTION("a link to itself") { fs::create_symlink(entry, entry); }
+  SECTION("a FIFO") { REQUIRE(::mkfifo(entry.c_str(), 0666) == 0); }
+  const ToolRun found = cli.run("verify");
+  CAPTURE(found.out, found.err);
+  CHECK(found.exit_code == 4);
+  CHECK_THAT(found.out, Contains("not a regular file") && !Contains("CUBIST_STORE"));
+  CHECK_THAT(found.err, Contains("--repair") && !Contains("CUBIST_STORE"));
+  const ToolRun repaired = cli.run("verify", {"--repair"});
+  CAPTURE(repaired.out, repaired.err);
+  CHECK(repaired.exit_code == 0);
+  CHECK_THAT(repaired.out, Contains("repaired: " + entry));
+  CHECK(cli.release.in_store(0));
+  CHECK_FALSE(fs::is_symlink(entry));
+  CHECK(cubist::test::file_text(outside + "/mine") == "mine");
+  CHECK(fs::exists(entry + ".aside") == keeps);
+  if (keeps) {
+    CHECK(cubist::test::file_text(entry + ".aside/mine") == "mine");
+    CHECK_THAT(repaired.err, Contains(entry + ".aside"));
+  }
+}
+
+TEST_CASE("a manifest that says something else than the right bytes is not repaired by fetching") {
+  ReleaseCli cli(1, kKernelBytes);
+  const auto cubin = cubist::test::make_cubin().bytes;
+  cubist::KernelRecord& record = cli.release.manifest().packs[0].kernels[0];
+  record.sha256 = cubist::sha256(cubin);
+  record.size_bytes = cubin.size();
+  record.traits.arch = {90, cubist::SmArch::Kind::kSpecific};
+  write_bytes(cli.release.tree() + "/" + cli.release.path(0), cubin);
+  cli.set_source({Source::Kind::kFolder, cli.release.tree(), MadeRelease::kPrefix});
+  REQUIRE(cli.fetch({"--all"}).exit_code == 0);
+  const auto before = cli.inodes();
+  for (const bool repair : {false, true}) {
+    std::vector<std::string> flags = {"--deep"};
+    if (repair) flags.insert(flags.end(), {"--repair", "--source", cli.release.tree()});
+    const ToolRun run = cli.run("verify", flags);
+    CAPTURE(run.out, run.err);
+    CHECK(run.exit_code == 4);
+    CHECK_THAT(run.out, Contains("arch") && Contains("1 broken") && !Contains("repaired"));
+    CHECK_THAT(run.err, Contains(cli.entry(0)) && Contains("manifest") && !Contains("--repair"));
+  }
+  CHECK(cli.inodes() == before);
+}
+
+TEST_CASE("fetch takes all kernels or some, not both") {
+  const ReleaseCli cli(1, kKernelBytes);
+  const std::vector<std::vector<std::string>> some = {
+      {"--working-set", "ws.json"}, {"--kernel", "kernel_00000"}, {"--sha256", "00"}};
+  for (std::vector<std::string> flags : some) {
+    const std::string name = flags[0];
+    flags.push_back("--all");
+    const ToolRun run = cli.fetch(flags);
+    CAPTURE(name, run.err);
+    CHECK(run.exit_code == 2);
+    CHECK_THAT(run.err, Contains(name) && Contains("--all"));
+    CHECK(cli.release.count_store_files() == 0);
+  }
 }
