@@ -91,6 +91,8 @@ void print_report(const DoctorReport& report) {
   line("settings", "{} from {}",
        report.configured.empty() ? "none" : fmt::to_string(fmt::join(report.configured, ", ")),
        report.configuration_file.empty() ? "no file" : report.configuration_file);
+  if (!report.configuration_problem.empty())
+    line("", "UNREADABLE: {}", report.configuration_problem);
   for (const auto& [name, value] : report.environment) line("variable", "{}={}", name, value);
 }
 
@@ -135,6 +137,8 @@ Json report_json(const DoctorReport& report) {
     manifests.push_back(std::move(json));
   }
   Json configuration = {{"file", report.configuration_file}, {"sets", report.configured}};
+  if (!report.configuration_problem.empty())
+    configuration["problem"] = report.configuration_problem;
   Json pip = {{"found", report.pip.found}, {"indexes", report.pip.indexes}};
   if (!report.pip.problem.empty()) pip["problem"] = report.pip.problem;
   Json environment = Json::object();

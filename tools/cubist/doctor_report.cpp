@@ -164,6 +164,7 @@ DoctorReport make_doctor_report(const std::string& store_override) {
   }
   report.configuration_file = applied_configuration().file;
   report.configured = applied_configuration().variables;
+  report.configuration_problem = applied_configuration().problem;
   report.pip = look_at_pip();
   report.environment = look_at_environment();
   return report;

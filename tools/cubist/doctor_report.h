@@ -52,6 +52,7 @@ struct DoctorReport {
   std::string project_problem;          ///< of cubist.json
   std::string configuration_file;       ///< where it is looked for; empty: nowhere
   std::vector<std::string> configured;  ///< the variables it stands for
+  std::string configuration_problem;    ///< why it could not be read
   Pip pip;
   /// CUBIST_* variables that are set; values of those that hold secrets are left out.
   std::vector<std::pair<std::string, std::string>> environment;

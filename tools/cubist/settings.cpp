@@ -17,9 +17,15 @@ AppliedConfiguration& applied() {
 Status apply_configuration() {
   const config::ConfigurationPath place = config::configuration_path();
   applied().file = place.path;
-  CUBIST_ASSIGN_OR_RETURN(const config::Configuration configuration,
-                          config::load_configuration(place));
-  for (const auto& [name, value] : config::as_environment(configuration)) {
+  const auto configuration = config::load_configuration(place);
+  if (!configuration && !place.required && configuration.error().code() == StatusCode::kIo) {
+    applied().problem =
+        fmt::format("{}; going on without it (CUBIST_CONFIG names another file, empty: none)",
+                    configuration.error().message());
+    return {};
+  }
+  if (!configuration) return tl::unexpected<Error>(Error(configuration.error()));
+  for (const auto& [name, value] : config::as_environment(*configuration)) {
     if (std::getenv(name.c_str()) != nullptr) continue;
     ::setenv(name.c_str(), value.c_str(), 0);
     applied().variables.push_back(name);

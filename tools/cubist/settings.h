@@ -9,6 +9,8 @@ namespace cubist::tools {
 
 /// Sets the environment variables that the user's configuration file gives and nobody set: file <
 /// environment < flags. To be called once, before anything asks for them and before threads start.
+/// A file that nobody named and that cannot be read, as in another user's home, sets nothing: the
+/// problem is kept for a warning.
 ///
 /// errors  those of config::load_configuration
 Status apply_configuration();
@@ -16,6 +18,7 @@ Status apply_configuration();
 struct AppliedConfiguration {
   std::string file;                    ///< where it is looked for; empty: nowhere
   std::vector<std::string> variables;  ///< names that it set
+  std::string problem;                 ///< why it sets nothing though it is there; empty: none
 };
 const AppliedConfiguration& applied_configuration();
 
