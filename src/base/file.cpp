@@ -43,6 +43,54 @@ Result<Container> read_whole(const std::string& path, std::uint64_t max_bytes) {
   return bytes;
 }
 
+/// Into what is there already, which is no regular file.
+Status write_into(const std::string& path, std::span<const std::uint8_t> bytes) {
+  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+  if (!fd.valid()) return tl::unexpected<Error>(errno_error("cannot open", path, errno));
+  CUBIST_RETURN_IF_ERROR(write_all(fd, bytes, path));
+  if (::close(fd.release()) != 0) {
+    return tl::unexpected<Error>(errno_error("cannot write", path, errno));
+  }
+  return {};
+}
+
+/// The path that a chain of symbolic links ends at, whether or not something is there.
+Result<std::string> follow_links(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as Linux has it
+  std::filesystem::path at = path;
+  for (int links = 0; links < kMostLinks; ++links) {
+    std::error_code error;
+    const std::filesystem::path next = std::filesystem::read_symlink(at, error);
+    if (error) return at.string();  // no link
+    at = at.parent_path() / next;
+  }
+  return tl::unexpected<Error>(errno_error("cannot follow", path, ELOOP));
+}
+
+/// older  the file that is replaced, or null
+Status replace_file(const std::string& path, const struct stat* older,
+                    std::span<const std::uint8_t> bytes) {
+  std::string temporary = path + ".XXXXXX";
+  const UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (!fd.valid()) {  // also where the folder is missing: kNotFound is for what is to be read
+    const Error error = errno_error("cannot create a file beside", path, errno);
+    return tl::unexpected<Error>(Error(StatusCode::kIo, error.message()));
+  }
+  const auto abandon = [&](Error error) {
+    ::unlink(temporary.c_str());
+    return tl::unexpected<Error>(std::move(error));
+  };
+  if (Status written = write_all(fd, bytes, temporary); !written) {
+    return abandon(std::move(written.error()));
+  }
+  ::fchmod(fd.get(), older == nullptr ? 0644 : older->st_mode & 0777);
+  if (::fsync(fd.get()) != 0) return abandon(errno_error("cannot sync", temporary, errno));
+  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+    return abandon(errno_error("cannot rename a finished file to", path, errno));
+  }
+  return {};
+}
+
 }  // namespace
 
 UniqueFd& UniqueFd::operator=(UniqueFd&& other) noexcept {
@@ -111,25 +159,14 @@ Status write_all(const UniqueFd& fd, std::span<const std::uint8_t> bytes, const 
 }
 
 Status write_file_atomically(const std::string& path, std::span<const std::uint8_t> bytes) {
-  std::string temporary = path + ".XXXXXX";
-  const UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (!fd.valid()) {  // also where the folder is missing: kNotFound is for what is to be read
-    const Error error = errno_error("cannot create a file beside", path, errno);
-    return tl::unexpected<Error>(Error(StatusCode::kIo, error.message()));
+  struct stat info {};
+  const bool exists = ::stat(path.c_str(), &info) == 0;
+  if (exists && S_ISDIR(info.st_mode)) {
+    return fail(StatusCode::kIo, "cannot write '{}': it is a folder; name a file in it", path);
   }
-  const auto abandon = [&](Error error) {
-    ::unlink(temporary.c_str());
-    return tl::unexpected<Error>(std::move(error));
-  };
-  if (Status written = write_all(fd, bytes, temporary); !written) {
-    return abandon(std::move(written.error()));
-  }
-  ::fchmod(fd.get(), 0644);
-  if (::fsync(fd.get()) != 0) return abandon(errno_error("cannot sync", temporary, errno));
-  if (::rename(temporary.c_str(), path.c_str()) != 0) {
-    return abandon(errno_error("cannot rename a finished file to", path, errno));
-  }
-  return {};
+  if (exists && !S_ISREG(info.st_mode)) return write_into(path, bytes);
+  CUBIST_ASSIGN_OR_RETURN(const std::string target, follow_links(path));
+  return replace_file(target, exists ? &info : nullptr, bytes);
 }
 
 Status write_file_atomically(const std::string& path, std::string_view text) {

@@ -48,8 +48,8 @@ Status read_exactly_at(const UniqueFd& fd, std::uint64_t offset, std::span<std::
 /// All of `bytes`, at the descriptor's position.
 Status write_all(const UniqueFd& fd, std::span<const std::uint8_t> bytes, const std::string& path);
 
-/// Replaces `path` by a file with these bytes: written beside it, synced, renamed over it. After a
-/// failure (kIo) nothing is left behind and an older file is as it was.
+/// Replaces the file at `path`, or where a link there points, keeping its mode: whole, or after a
+/// failure (kIo) not at all, with nothing left behind. A device or a FIFO is written into instead.
 Status write_file_atomically(const std::string& path, std::span<const std::uint8_t> bytes);
 Status write_file_atomically(const std::string& path, std::string_view text);
 

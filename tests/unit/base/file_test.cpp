@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,6 +45,51 @@ TEST_CASE("a write into a folder that is not there names the path and leaves not
   REQUIRE_FALSE(written);
   CHECK(written.error().code() == StatusCode::kIo);
   CHECK_THAT(written.error().message(), Catch::Contains("no/such/a"));
+}
+
+TEST_CASE("a file that replaces an older one has its permissions, and a link stays a link") {
+  const Folder folder;
+  const std::string path = folder.file("a");
+  std::ofstream(path) << "old";
+  REQUIRE(::chmod(path.c_str(), 0640) == 0);
+  fs::create_symlink("a", folder.file("near"));
+  fs::create_symlink(folder.file("near"), folder.file("far"));
+  REQUIRE(cubist::write_file_atomically(folder.file("far"), std::string_view("new")));
+  CHECK(fs::is_symlink(folder.file("far")));
+  CHECK(fs::is_symlink(folder.file("near")));
+  CHECK(cubist::read_text_file(path, 100).value() == "new");
+  CHECK(fs::status(path).permissions() == fs::perms(0640));
+}
+
+TEST_CASE("a write through a link to nothing makes the file, and a circle of links is refused") {
+  const Folder folder;
+  fs::create_symlink("made", folder.file("link"));
+  REQUIRE(cubist::write_file_atomically(folder.file("link"), std::string_view("x")));
+  CHECK(fs::is_symlink(folder.file("link")));
+  CHECK(fs::is_regular_file(folder.file("made")));
+  fs::create_symlink("circle", folder.file("circle"));
+  CHECK_FALSE(cubist::write_file_atomically(folder.file("circle"), std::string_view("x")));
+  CHECK(fs::is_symlink(folder.file("circle")));
+}
+
+TEST_CASE("a FIFO is written into and stays one") {
+  const Folder folder;
+  const std::string path = folder.file("fifo");
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  const cubist::UniqueFd reader(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  REQUIRE(reader.valid());
+  REQUIRE(cubist::write_file_atomically(path, std::string_view("text")));
+  CHECK(fs::is_fifo(path));
+  std::string got(8, '\0');
+  CHECK(::read(reader.get(), got.data(), got.size()) == 4);
+  CHECK(got.substr(0, 4) == "text");
+}
+
+TEST_CASE("a folder is not written over") {
+  const Folder folder;
+  const auto written = cubist::write_file_atomically(folder.path.string(), std::string_view("x"));
+  REQUIRE_FALSE(written);
+  CHECK_THAT(written.error().message(), Catch::Contains("it is a folder"));
 }
 
 TEST_CASE("reading refuses what is missing, too large, or no regular file") {
