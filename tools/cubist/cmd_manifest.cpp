@@ -15,6 +15,7 @@
 #include "filter_options.h"
 #include "manifest/diff.h"
 #include "manifest/merge.h"
+#include "manifest/validate.h"
 #include "manifest/write.h"
 #include "manifest_pins.h"
 
@@ -201,6 +202,9 @@ ExitCode run_subset(const std::string& name, const FilterArguments& filter_argum
   }
   resolve_locations(subset);
   if (!output.name.empty()) subset.name = output.name;
+  if (const Status valid = validate_manifest(subset, "the subset"); !valid) {
+    return report_error(common, valid.error());
+  }
   return write_result(subset, 0, output, common);
 }
 
