@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/count.h"
 #include "selector/occupancy.h"
 
 namespace cubist {
@@ -93,19 +94,11 @@ bool parse_number(std::string_view text, T& value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-/// A whole number, perhaps with a "k" for 1,024 behind it.
 template <std::integral T>
-bool parse_count(std::string_view text, T& value) {
-  const bool thousands = text.ends_with('k') || text.ends_with('K');
-  if (thousands) text.remove_suffix(1);
-  std::int64_t number = 0;
-  if (!parse_number(text, number)) return false;
-  if (thousands) {
-    if (number > (std::int64_t{1} << 50) || number < -(std::int64_t{1} << 50)) return false;
-    number *= 1024;
-  }
-  if (!std::in_range<T>(number)) return false;
-  value = static_cast<T>(number);
+bool parse_whole(std::string_view text, T& value) {
+  const auto number = parse_count(text);
+  if (!number || !std::in_range<T>(*number)) return false;
+  value = static_cast<T>(*number);
   return true;
 }
 
@@ -128,7 +121,7 @@ struct Setter {
 
   template <class T, class Owner>
   Status whole(T Owner::*member, Owner& owner) const {
-    if (parse_count(text, owner.*member)) return {};
+    if (parse_whole(text, owner.*member)) return {};
     return bad_value(field, text, "a whole number that fits the field (k = 1,024)");
   }
   template <class T, class Parse>
@@ -168,7 +161,8 @@ struct Setter {
     return {};
   }
   Status operator()(Dtype P::*m) const {
-    return word(m, parse_dtype, "one of fp16 bf16 fp32 int8 int32 e4m3 e5m2 e2m1");
+    return word(m, parse_dtype,
+                "one of fp16 bf16 fp32 int8 int32 e4m3 e5m2 e2m1 (fp8 is e4m3 or e5m2)");
   }
   Status operator()(Phase P::*m) const {
     return word(m, parse_phase, "one of decode context ragged");

@@ -1,8 +1,8 @@
 #include "workingset/range.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/count.h"
 #include "document/json_text.h"
 
 namespace cubist::workingset {
@@ -12,18 +12,15 @@ tl::unexpected<Error> bad_range(std::string_view field, std::string_view text,
                                 std::string_view reason) {
   return fail(StatusCode::kInvalidArgument,
               "{} {}: {}; give a number from 1, a range '1..256', '..131072' (from 1), or several "
-              "with commas",
+              "with commas; k stands for 1,024",
               field, in_quotes(text), reason);
 }
 
 Result<std::int32_t> parse_number(std::string_view field, std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) {
-    return bad_range(field, text, "not a whole number");
-  }
-  if (value < 1 || value > INT32_MAX) return bad_range(field, text, "outside 1..2147483647");
-  return static_cast<std::int32_t>(value);
+  const auto value = parse_count(text);
+  if (!value) return bad_range(field, text, "not a whole number");
+  if (*value < 1 || *value > INT32_MAX) return bad_range(field, text, "outside 1..2147483647");
+  return static_cast<std::int32_t>(*value);
 }
 
 Result<Range> parse_range(std::string_view field, std::string_view text) {

@@ -18,8 +18,8 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-/// Reads "8", "1..256", "..131072" (from 1), or several of them with commas; gives them sorted, and
-/// joined where they touch.
+/// Reads "8", "1..256", "..128k" (from 1; k is 1,024), or several of them with commas;
+/// gives them sorted, and joined where they touch.
 ///
 /// field   what messages call it: "batch"
 /// errors  kInvalidArgument: nothing, no number, 0, more than 2147483647, or an end before its

@@ -51,6 +51,19 @@ const Arguments kLimits = {"--batch",   "1..256", "--max-q-len", "1..8",
 
 }  // namespace
 
+TEST_CASE("working-set reads 32k as 32768, and its help names commands that exist") {
+  const auto set_for = [](const std::string& kv_len) {
+    return run(with(with(kDeployment, kLimits), {"--max-kv-len", kv_len, "--json"}));
+  };
+  const ToolRun run_with_k = set_for("1k..4k");
+  CHECK(run_with_k.exit_code == 0);
+  CHECK(json_of(run_with_k) == json_of(set_for("1024..4096")));
+  const ToolRun help = run({"working-set", "--help"});
+  CHECK(contains(help.out, "fetch --working-set"));
+  CHECK_FALSE(contains(help.out, "prepare"));
+  CHECK_FALSE(contains(help.out, "bundle"));
+}
+
 TEST_CASE("presets lists models and devices, and shows one with its sources") {
   const ToolRun all = run({"presets"});
   CHECK(all.exit_code == 0);

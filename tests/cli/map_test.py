@@ -44,6 +44,8 @@ def check_outputs(folder):
     check(len(found["maps"]) == 4, "two classes on two sides make four maps")
     kernels = [cell["kernel"] for cell in found["maps"][2]["cells"]]
     check(set(kernels) == {None}, "0.6.8 has no kernel for heads of 512")
+    short = [argument.replace("..32768", "..32k") for argument in SIDES]
+    check(run(*short).stdout == text.stdout, "..32k is ..32768")
 
 
 def check_errors(folder):

@@ -42,7 +42,8 @@ constexpr const char* kWorkingSetHelp =
 Give the model, the GPU and the limits. Every kernel that selection can answer with in
 that range is in the set, whatever the GPU will say about clusters, and no other: the
 set is proved, not sampled (docs/design/working-set.md). Each kernel comes with a
-problem that selects it. A set file can be given to fetch, bundle and prepare.
+problem that selects it. The set file goes to
+'cubist fetch --working-set' and 'cubist gc --pin'.
 
 Examples:
   cubist working-set -m flashinfer-0.6.13 --model gpt-oss-120b --device b200 \

@@ -47,7 +47,7 @@ std::string all_names_of(std::string_view field) {
 
 std::string help_of(const ProblemField& field) {
   std::string help(field.help);
-  if (holds(kRanges, field.name)) help += "; ranges: 8, 1..256, ..4096, 1,2,4";
+  if (holds(kRanges, field.name)) help += "; ranges: 8, 1..256, ..32k, 1,2,4 (k = 1,024)";
   if (holds(kLists, field.name)) help += "; a list with commas";
   return help;
 }

@@ -26,13 +26,15 @@ TEST_CASE("ranges are read from numbers, ends and lists") {
   CHECK(read("16,1..8,32") == std::vector<Range>{{1, 8}, {16, 16}, {32, 32}});
   CHECK(read("1..8,9..16,12..20") == std::vector<Range>{{1, 20}});
   CHECK(read("2147483647") == std::vector<Range>{{2147483647, 2147483647}});
+  CHECK(read("1k..32k") == std::vector<Range>{{1024, 32768}});
+  CHECK(read("..4K,8k") == std::vector<Range>{{1, 4096}, {8192, 8192}});
   CHECK(to_string(read("16,1..8")) == "1..8,16");
 }
 
 TEST_CASE("ranges that are empty, inverted or no numbers are refused by field and text") {
   for (const std::string_view text :
        {"", ",", "0", "-1", "8..", "..", "9..3", "x", "1..x", "1..2..3", "1,,2", "2147483648",
-        "99999999999999999999", "1.5", " 1", "0..4"}) {
+        "99999999999999999999", "1.5", " 1", "0..4", "k", "1kk", "2097152k"}) {
     INFO(text);
     CHECK(error_of(text).find("batch '") == 0);
   }
