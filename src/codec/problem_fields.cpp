@@ -183,6 +183,7 @@ struct Setter {
   Status operator()(ProblemField::Gpcs) const {
     std::vector<std::int32_t> values;
     if (!parse_list(text, values)) return bad_value(field, text, "integers: 18,18,20");
+    CUBIST_RETURN_IF_ERROR(check_gpcs(values));
     out.device.max_active_clusters = selector::clusters_from_gpcs(values);
     return {};
   }
@@ -201,6 +202,20 @@ const ProblemField* find_problem_field(std::string_view name) {
 
 Status set_field(const ProblemField& field, std::string_view text, ProblemAndDevice& out) {
   return std::visit(Setter{field, text, out}, field.member);
+}
+
+Status check_gpcs(std::span<const std::int32_t> gpc_sms) {
+  if (gpc_sms.empty() || gpc_sms.size() > kMaxGpcs) {
+    return fail(StatusCode::kInvalidArgument, "gpcs names {} GPCs; it must be 1..{}",
+                gpc_sms.size(), kMaxGpcs);
+  }
+  for (const std::int32_t sms : gpc_sms) {
+    if (sms >= 1 && sms <= kMaxSmsOfGpc) continue;
+    return fail(StatusCode::kInvalidArgument,
+                "gpcs holds {}; the SMs of a GPC must be 1..{}, for example 18,18,20", sms,
+                kMaxSmsOfGpc);
+  }
+  return {};
 }
 
 void complete_device(DeviceProfile& device) {

@@ -46,6 +46,12 @@ const ProblemField* find_problem_field(std::string_view name);
 /// field, text and what is accepted
 Status set_field(const ProblemField& field, std::string_view text, ProblemAndDevice& out);
 
+/// SMs of each GPC, as gpcs gives them: at least one GPC, each of 1..kMaxSmsOfGpc SMs (those made
+/// so far have up to 20). errors  kInvalidArgument: names the field, the value and the rule
+inline constexpr std::int32_t kMaxSmsOfGpc = 256;
+inline constexpr std::size_t kMaxGpcs = 256;
+Status check_gpcs(std::span<const std::int32_t> gpc_sms);
+
 /// Fills the device's cluster answers from its number of SMs by the model of
 /// selector/occupancy.h, unless they are known already.
 void complete_device(DeviceProfile& device);

@@ -15,7 +15,6 @@ using P = AttentionProblem;
 using D = DeviceProfile;
 
 constexpr std::size_t kMaxFields = 64;
-constexpr std::size_t kMaxGpcs = 1024;
 
 /// Reads the value of one field; false with a fault in the reader where it is of another kind.
 struct FieldReader {
@@ -100,8 +99,8 @@ struct FieldReader {
     while (reader.next_element()) {
       std::int64_t value = 0;
       if (!reader.read_integer(value)) return false;
-      if (value < 0 || value > 65535 || sizes.size() == kMaxGpcs) {
-        return reader.fault("expected SMs of each GPC: up to 1,024 numbers of 0..65535");
+      if (value < 1 || value > kMaxSmsOfGpc || sizes.size() == kMaxGpcs) {
+        return reader.fault("expected SMs of each GPC: up to 256 numbers of 1..256");
       }
       sizes.push_back(static_cast<std::int32_t>(value));
     }

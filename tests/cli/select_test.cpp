@@ -139,6 +139,13 @@ TEST_CASE("a bad value is a usage error that names field, value and rule") {
   const ToolRun word = select_gpt_oss({"--dtype-q", "fp8"});
   CHECK(word.exit_code == 2);
   CHECK(word.err.find("dtype_q is 'fp8'") != std::string::npos);
+  for (const char* gpcs : {"0", "-1", "20,20,99999"}) {
+    const ToolRun run = select_gpt_oss({"--gpcs", gpcs});
+    CAPTURE(gpcs, run.err);
+    CHECK(run.exit_code == 2);
+    CHECK(run.err.find("gpcs holds ") != std::string::npos);
+    CHECK(run.err.find("must be 1..256") != std::string::npos);
+  }
   const ToolRun device = run_tool({"select", "--manifest", kManifest, "--device", "b2000"});
   CHECK(device.exit_code == 2);
   CHECK(device.err.find("b200") != std::string::npos);

@@ -60,6 +60,7 @@ TEST_CASE("text that does not fit is refused with field, text and what is accept
       {"phase", "prefill", "decode"},       {"kv_layout", "hnd", "HND or NHD"},
       {"bmm1_scale", "x", "number or ptr"}, {"sage_blocks", "1,2,3", "four integers"},
       {"sage_blocks", "1,,2,3", "four"},    {"gpcs", "a", "integers"},
+      {"gpcs", "18,0", "gpcs holds 0"},     {"gpcs", "257", "1..256"},
       {"o_sf_scale", "1x", "a number"},     {"skip_softmax", "", "a number"},
   };
   for (const auto& [name, text, accepted] : bad) {
