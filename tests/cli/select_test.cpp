@@ -162,6 +162,51 @@ TEST_CASE("a barred kernel is not chosen and shows with its reason") {
   CHECK(document["fallback"] == "rule_finds_no_kernel");
   CHECK(document["explain"]["barred"][0]["reason"] == "wrong results");
   CHECK(select_gpt_oss({"--bar", "1234"}).exit_code == 2);
+  const auto refusal = [](const std::vector<std::string>& bars) {
+    const ToolRun refused = select_gpt_oss(bars);
+    CHECK(refused.exit_code == 2);
+    CHECK(refused.out.empty());
+    return refused.err;
+  };
+  CHECK(refusal({"--bar", std::string(64, 'a')}).find("no kernel of the manifest") !=
+        std::string::npos);
+  CHECK(refusal({"--bar", hash + "="}).find("reason is empty") != std::string::npos);
+  CHECK(refusal({"--bar", hash, "--bar", hash + "=x"}).find("barred twice") != std::string::npos);
+}
+
+TEST_CASE("flags that do not go together are a usage error that names them") {
+  const auto refusal = [](const std::vector<std::string>& flags) {
+    const ToolRun run = select_gpt_oss(flags);
+    CAPTURE(flags, run.out, run.err);
+    CHECK(run.exit_code == 2);
+    CHECK(run.out.empty());
+    return run.err;
+  };
+  const std::string both = refusal({"--batch", "1..4", "--sweep", "--csv", "--json"});
+  CHECK(both.find("--csv and --json") != std::string::npos);
+  CHECK(refusal({"--batch", "1..4", "--sweep", "--explain"}).find("--explain does not go") !=
+        std::string::npos);
+  CHECK(refusal({"--manifest", kManifest}).find("is given twice") != std::string::npos);
+  const ToolRun one =
+      run_tool({"select", "--compare", kManifest, "--model", "gpt-oss-120b", "--batch", "1..16"});
+  CAPTURE(one.err);
+  CHECK(one.exit_code == 2);
+  CHECK(one.err.find("--compare") != std::string::npos);
+  CHECK(one.err.find("2") != std::string::npos);
+}
+
+TEST_CASE("--jsonl refuses what each line says itself") {
+  const std::vector<std::vector<std::string>> cases = {
+      {"--batch", "64"}, {"--device", "b300"}, {"--sm", "90"}, {"--num-sms", "78"}, {"--explain"}};
+  for (const auto& flags : cases) {
+    std::vector<std::string> words = {"select", "--manifest", kManifest, "--jsonl"};
+    words.insert(words.end(), flags.begin(), flags.end());
+    const ToolRun run = run_tool(words);
+    CAPTURE(flags, run.err);
+    CHECK(run.exit_code == 2);
+    CHECK(run.out.empty());
+    CHECK(run.err.find(flags[0] + " does not go with --jsonl") != std::string::npos);
+  }
 }
 
 TEST_CASE("--jsonl answers each line in order, bare or inside \"in\", good or bad") {

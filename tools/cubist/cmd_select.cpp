@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -66,6 +67,47 @@ selector::SelectOptions options_of(const SelectArguments& arguments) {
   options.rules.cost_model_always = arguments.cost_model_always;
   options.rules.enable_tile_kv64 = arguments.tile_kv64;
   return options;
+}
+
+/// "--num-q-heads" of num_q_heads.
+std::string flag_of(std::string_view field) {
+  std::string flag = "--" + std::string(field);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+/// Each line says all of its problem, so a flag that says part of one would be ignored.
+Status check_jsonl_flags(const SelectArguments& arguments) {
+  std::string flag = arguments.explain ? "--explain" : "";
+  if (arguments.flags.names_device()) flag = "--device";
+  const auto given = arguments.flags.given();
+  if (!given.empty()) flag = flag_of(given.front().field->name);
+  if (flag.empty()) return {};
+  return fail(StatusCode::kInvalidArgument,
+              "{} does not go with --jsonl: each line gives its own problem and device (sm, "
+              "num_sms, gpcs)",
+              flag);
+}
+
+Status check_sweep_flags(const SelectArguments& arguments, const CommonOptions& common) {
+  if (arguments.explain) {
+    return fail(StatusCode::kInvalidArgument,
+                "--explain does not go with --sweep: it explains one problem; give that one "
+                "without --sweep");
+  }
+  if (arguments.csv && common.json) {
+    return fail(StatusCode::kInvalidArgument, "--csv and --json are two formats; leave one out");
+  }
+  return {};
+}
+
+Status check_combination(const SelectArguments& arguments, const CommonOptions& common) {
+  if (arguments.jsonl) return check_jsonl_flags(arguments);
+  if (arguments.sweep) return check_sweep_flags(arguments, common);
+  if (arguments.compare.empty() || arguments.compare.size() == 2) return {};
+  return fail(StatusCode::kInvalidArgument,
+              "--compare has {} manifest{}; it needs two: --compare BEFORE AFTER",
+              arguments.compare.size(), arguments.compare.size() == 1 ? "" : "s");
 }
 
 ExitCode select_jsonl(const SelectArguments& arguments, const CommonOptions& common,
@@ -153,6 +195,9 @@ ExitCode select_compare(const SelectArguments& arguments, const CommonOptions& c
 }
 
 ExitCode run_select(const SelectArguments& arguments, const CommonOptions& common) {
+  if (const Status good = check_combination(arguments, common); !good) {
+    return report_error(common, good.error());
+  }
   if (!arguments.compare.empty()) return select_compare(arguments, common);
   if (arguments.manifests.empty()) {
     return report_error(common, Error(StatusCode::kInvalidArgument,
@@ -182,7 +227,8 @@ void add_select_command(CommandContext context) {
   command->add_flag("--explain", arguments->explain,
                     "Show the steps, the runner-up, and the nearest kernels of a miss");
   auto* jsonl = command->add_flag("--jsonl", arguments->jsonl,
-                                  "Read problems from standard input, one JSON object a line");
+                                  "Read problems from standard input, one JSON object a line; "
+                                  "each gives its own device");
   auto* sweep = command->add_flag(
       "--sweep", arguments->sweep,
       "Flags may hold lists (1,2,4) and ranges (1..256, 1k..128k): show which kernel serves what");

@@ -18,7 +18,8 @@ struct OpenedManifests {
 };
 
 /// `names`: files, or names of shipped manifests. `barred`: "HASH" or "HASH=reason" each.
-/// errors  as load_manifest; kInvalidArgument for a hash that is none
+/// errors  as load_manifest; kInvalidArgument for a hash that is none,
+///         that no kernel has or that is barred twice, and for a manifest that is given twice
 Result<OpenedManifests> open_manifests(const std::vector<std::string>& names,
                                        const std::vector<std::string>& barred);
 
