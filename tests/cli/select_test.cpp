@@ -319,4 +319,66 @@ TEST_CASE("a sweep without a range, with a bad one or with too many problems is 
   CHECK(sweep({"--max-kv-len", "1..100000k"}).err.find("more than 10000000") != std::string::npos);
 }
 
+TEST_CASE("flags of a model without --compare are refused, and the help says where they go") {
+  for (const std::vector<std::string>& flag : std::vector<std::vector<std::string>>{
+           {"--model", "deepseek-v3"}, {"--tp", "1"}, {"--presets", "p.json"}}) {
+    for (const char* mode : {"--explain", "--sweep", "--jsonl"}) {
+      const ToolRun run = select_gpt_oss({flag[0], flag[1], mode});
+      CAPTURE(flag[0], mode, run.err);
+      CHECK(run.exit_code == 2);
+      CHECK(run.err.find(flag[0] + " goes with --compare") != std::string::npos);
+      CHECK(run.err.find("cubist working-set") != std::string::npos);
+      CHECK(run.out.empty());
+    }
+  }
+  const ToolRun help = run_tool({"select", "--help"});
+  CHECK(help.out.find("--model, --tp and --presets go with --compare") != std::string::npos);
+}
+
+TEST_CASE("the help tells what fields are without their flags") {
+  const ToolRun help = run_tool({"select", "--help"});
+  CHECK(help.out.find("decode, types bf16, 8 KV heads, head dimension 128, batch 1, max_q_len 1, "
+                      "max_kv_len 1024, page size 64") != std::string::npos);
+  const ToolRun fp8 = select_gpt_oss({"--dtype-kv", "fp8"});
+  CHECK(fp8.exit_code == 2);
+  CHECK(fp8.err.find("(fp8 is e4m3 or e5m2)") != std::string::npos);
+}
+
+TEST_CASE("a sweep in which nothing is served ends as one refusal does") {
+  const ToolRun unserved =
+      select_gpt_oss({"--dtype-o", "e2m1", "--sweep", "--max-kv-len", "1000..1010"});
+  CAPTURE(unserved.err);
+  CHECK(unserved.exit_code == 3);
+  CHECK(unserved.out.find("11 problems: 1 stretches, 0 fallbacks, 11 refused") !=
+        std::string::npos);
+  CHECK(unserved.err.find("all 11 problems of the sweep are refused, 11 of them so: no kernel") !=
+        std::string::npos);
+  const ToolRun no_heads =
+      run_tool({"select", "--manifest", kManifest, "--sweep", "--batch", "1..4"});
+  CHECK(no_heads.exit_code == 2);
+  CHECK(no_heads.err.find("num_q_heads") != std::string::npos);
+}
+
+TEST_CASE("the plan names its device, and a device without kernels is told what there is") {
+  const std::string decode = CUBIST_SOURCE_DIR "/manifests/cubist-decode.json";
+  CHECK(select_gpt_oss({"--device", "gb300"}).out.find("device    gb300, sm 103, ") == 0);
+  const ToolRun by_default = run_tool({"select", "-m", kManifest, "--num-q-heads", "64"});
+  CHECK(by_default.out.find("device    b200, sm 100, 148 SMs (the default") == 0);
+  for (const std::vector<std::string>& mode :
+       std::vector<std::vector<std::string>>{{}, {"--sweep", "--batch", "1..4"}}) {
+    std::vector<std::string> words = {"select", "-m", decode, "--num-q-heads", "64"};
+    words.insert(words.end(), mode.begin(), mode.end());
+    const ToolRun miss = run_tool(words);
+    CAPTURE(miss.err);
+    CHECK(miss.exit_code == 3);
+    CHECK(miss.err.find("(--device defaults to b200)") != std::string::npos);
+    CHECK(miss.err.find("kernels are for sm_90a; try --device gh200, h100, h100-pcie, h200") !=
+          std::string::npos);
+    words.insert(words.end(), {"--device", "b200"});
+    const ToolRun named = run_tool(words);
+    CHECK(named.exit_code == 3);
+    CHECK(named.err.find("defaults to") == std::string::npos);
+  }
+}
+
 }  // namespace cubist

@@ -15,6 +15,7 @@
 #include "launch_run.h"
 #include "manifest_names.h"
 #include "runtime/runtime.h"
+#include "select_device.h"
 #include "select_flags.h"
 #include "select_text.h"
 
@@ -184,10 +185,14 @@ ExitCode run_dry(const LaunchArguments& arguments, const CommonOptions& common) 
   const auto value = dry_run_problem(arguments);
   if (!value) return report_error(common, value.error());
   const auto selected = (*runtime)->select(value->problem, value->device);
-  if (!selected) return report_error(common, selected.error());
+  if (!selected) {
+    return report_error(common, explain_miss((*runtime)->kernels(), value->device, arguments.flags,
+                                             selected.error()));
+  }
   if (common.json) {
     put_json(**selected, *value, nullptr);
   } else {
+    print_device(value->device, arguments.flags);
     print_selection((*selected)->selection());
   }
   return ExitCode::kOk;

@@ -16,6 +16,7 @@
 #include "command.h"
 #include "ruled_selection.h"
 #include "select_compare.h"
+#include "select_device.h"
 #include "select_flags.h"
 #include "select_input.h"
 #include "select_jsonl.h"
@@ -31,6 +32,9 @@ constexpr const char* kSelectHelp =
 The problem is given in flags named like its fields, or line by line as JSON. Selection
 needs no GPU: name the device, or give --sm and --num-sms.
 
+The shape is given head by head: --model, --tp and --presets go with --compare alone
+('cubist working-set' and 'cubist map' take models too).
+
 Examples:
   cubist select --manifest flashinfer-0.6.13 --device b200 --num-q-heads 64 \
       --num-kv-heads 8 --head-dim 64 --dtype-q bf16 --dtype-kv bf16 --dtype-o bf16 \
@@ -43,7 +47,21 @@ Examples:
       --device b200 --batch 1..256 --max-q-len 1..4       what an upgrade changes
 
 Where a pack's own rules find nothing although some kernel serves, the best such kernel
-is taken and marked as a fallback; --strict refuses instead, as the published runtime does.)";
+is taken and marked as a fallback; --strict refuses instead, as the published runtime does.
+A sweep in which no problem is served ends as a single refusal does, with exit code 3.
+)";
+
+/// The help, and the values of fields that no flag gives.
+std::string select_help() {
+  const AttentionProblem p;
+  return kSelectHelp +
+         fmt::format(
+             "\nWithout their flags: {}, types {}, {} KV heads, head dimension {}, batch {}, "
+             "max_q_len {}, max_kv_len {}, page size {}, causal {}. --num-q-heads has no "
+             "default.",
+             to_string(p.phase), to_string(p.dtype_q), p.num_kv_heads, p.head_dim_qk, p.batch,
+             p.max_q_len, p.max_kv_len, p.page_size, p.causal);
+}
 
 struct SelectArguments {
   std::vector<std::string> manifests;
@@ -59,6 +77,7 @@ struct SelectArguments {
   bool csv = false;
   std::vector<std::string> compare;
   ModelFlags model;
+  std::string model_flag;  ///< of --model, --tp and --presets, the first that was given
 };
 
 selector::SelectOptions options_of(const SelectArguments& arguments) {
@@ -129,13 +148,20 @@ ExitCode select_jsonl(const SelectArguments& arguments, const CommonOptions& com
 }
 
 ExitCode select_sweep(const SelectArguments& arguments, const CommonOptions& common,
-                      const RuledSelection& ruled) {
+                      const OpenedManifests& opened, const RuledSelection& ruled) {
   const auto result = run_sweep(ruled, arguments.flags, options_of(arguments));
   if (!result) return report_error(common, result.error());
   if (arguments.csv) {
     print(sweep_csv(*result));
   } else {
     print(common.json ? sweep_json(*result) + "\n" : sweep_text(*result));
+  }
+  if (const auto refused = refusal_of_all(*result)) {
+    CommonOptions text_only = common;
+    text_only.json = false;  // the document is out already
+    const auto device = arguments.flags.device();
+    if (!device || arguments.flags.changes_device()) return report_error(text_only, *refused);
+    return report_error(text_only, explain_miss(opened.table, *device, arguments.flags, *refused));
   }
   return ExitCode::kOk;
 }
@@ -161,7 +187,7 @@ void put_json(const ProblemAndDevice& value, const selector::Explanation& explan
 }
 
 ExitCode select_one(const SelectArguments& arguments, const CommonOptions& common,
-                    const RuledSelection& ruled) {
+                    const OpenedManifests& opened, const RuledSelection& ruled) {
   const auto value = arguments.flags.problem();
   if (!value) return report_error(common, value.error());
   const auto explanation = ruled.explain(value->problem, value->device, options_of(arguments));
@@ -170,12 +196,16 @@ ExitCode select_one(const SelectArguments& arguments, const CommonOptions& commo
     put_json(*value, *explanation, arguments.explain);
   } else {
     if (arguments.explain) print_explanation(*explanation);
-    if (explanation->selection) print_selection(*explanation->selection);
+    if (explanation->selection) {
+      print_device(value->device, arguments.flags);
+      print_selection(*explanation->selection);
+    }
   }
   if (explanation->selection) return ExitCode::kOk;
   CommonOptions text_only = common;
   text_only.json = false;  // the document above holds the error already
-  return report_error(text_only, *explanation->refusal);
+  return report_error(
+      text_only, explain_miss(opened.table, value->device, arguments.flags, *explanation->refusal));
 }
 
 ExitCode select_compare(const SelectArguments& arguments, const CommonOptions& common) {
@@ -195,6 +225,14 @@ ExitCode select_compare(const SelectArguments& arguments, const CommonOptions& c
 }
 
 ExitCode run_select(const SelectArguments& arguments, const CommonOptions& common) {
+  if (arguments.compare.empty() && !arguments.model_flag.empty()) {
+    return report_error(
+        common, Error(StatusCode::kInvalidArgument,
+                      fmt::format("{} goes with --compare; one problem's shape is given by "
+                                  "--num-q-heads, --num-kv-heads and --head-dim. For a model see "
+                                  "'cubist working-set' and 'cubist map', which take {}",
+                                  arguments.model_flag, arguments.model_flag)));
+  }
   if (const Status good = check_combination(arguments, common); !good) {
     return report_error(common, good.error());
   }
@@ -209,15 +247,15 @@ ExitCode run_select(const SelectArguments& arguments, const CommonOptions& commo
   const auto ruled = RuledSelection::open(opened->table, arguments.overrides);
   if (!ruled) return report_error(common, ruled.error());
   if (arguments.jsonl) return select_jsonl(arguments, common, *ruled);
-  if (arguments.sweep) return select_sweep(arguments, common, *ruled);
-  return select_one(arguments, common, *ruled);
+  if (arguments.sweep) return select_sweep(arguments, common, *opened, *ruled);
+  return select_one(arguments, common, *opened, *ruled);
 }
 
 }  // namespace
 
 void add_select_command(CommandContext context) {
   auto arguments = std::make_shared<SelectArguments>();
-  CLI::App* command = context.app.add_subcommand("select", kSelectHelp);
+  CLI::App* command = context.app.add_subcommand("select", select_help());
   add_common_options(*command, context.common);
   auto* manifest =
       command->add_option("-m,--manifest", arguments->manifests,
@@ -255,8 +293,12 @@ void add_select_command(CommandContext context) {
       ->excludes(sweep);
   arguments->model.add_to(*command);
   arguments->flags.add_to(*command);
-  command->callback(
-      [arguments, context] { context.exit_code = run_select(*arguments, context.common); });
+  command->callback([arguments, context, command] {
+    for (const char* flag : {"--model", "--tp", "--presets"}) {
+      if (arguments->model_flag.empty() && command->count(flag) > 0) arguments->model_flag = flag;
+    }
+    context.exit_code = run_select(*arguments, context.common);
+  });
 }
 
 }  // namespace cubist::tools

@@ -80,6 +80,15 @@ Result<DeviceProfile> ProblemFlags::device() const {
   return *device;
 }
 
+std::string_view ProblemFlags::default_device() { return kDefaultDevice; }
+
+bool ProblemFlags::changes_device() const {
+  const auto flags = given();
+  return std::any_of(flags.begin(), flags.end(), [](const Given& flag) {
+    return flag.field->name == "sm" || flag.field->name == "num_sms";
+  });
+}
+
 Status set_fields(const std::vector<ProblemFlags::Given>& given, ProblemAndDevice& out) {
   const std::int32_t known_sms = out.device.num_sms;
   bool has_gpcs = false;

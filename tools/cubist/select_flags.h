@@ -32,6 +32,9 @@ class ProblemFlags {
   const std::string& device_name() const { return device_name_; }
   /// The device that --device names, else the default one (b200).
   Result<DeviceProfile> device() const;
+  static std::string_view default_device();
+  /// Whether the user gave --sm or --num-sms, so that no preset's name tells the device.
+  bool changes_device() const;
 
   /// The one problem that the flags describe.
   Result<ProblemAndDevice> problem() const;

@@ -1,10 +1,12 @@
 #include "select_sweep.h"
 
 #include <algorithm>
-#include <charconv>
+#include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "base/count.h"
 #include "codec/json_writer.h"
 #include "codec/plan_json.h"
 
@@ -35,17 +37,11 @@ tl::unexpected<Error> bad_range(const ProblemField& field, std::string_view text
       field.name, text);
 }
 
-/// "128k" -> 131072
-bool parse_count(std::string_view text, std::int64_t& value) {
-  std::int64_t unit = 1;
-  if (!text.empty() && (text.back() == 'k' || text.back() == 'K')) {
-    unit = 1024;
-    text.remove_suffix(1);
-  }
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return false;
-  if (value > (std::int64_t{1} << 40) || value < -(std::int64_t{1} << 40)) return false;
-  value *= unit;
+bool parse_bound(std::string_view text, std::int64_t& value) {
+  constexpr std::int64_t kLimit = std::int64_t{1} << 50;  // doubling must not overflow
+  const auto count = parse_count(text);
+  if (!count || *count > kLimit || *count < -kLimit) return false;
+  value = *count;
   return true;
 }
 
@@ -65,7 +61,7 @@ Result<Axis> parse_axis(const ProblemField& field, std::string_view text) {
   if (const std::size_t dots = text.find(".."); dots != std::string_view::npos) {
     std::string_view last = text.substr(dots + 2);
     if (const std::size_t colon = last.find(':'); colon != std::string_view::npos) {
-      if (!parse_count(last.substr(colon + 1), axis.step) || axis.step < 1) {
+      if (!parse_bound(last.substr(colon + 1), axis.step) || axis.step < 1) {
         return bad_range(field, text);
       }
       last = last.substr(0, colon);
@@ -73,10 +69,10 @@ Result<Axis> parse_axis(const ProblemField& field, std::string_view text) {
     axis.is_range = true;
     if (dots == 0) {
       axis.first = 1;
-    } else if (!parse_count(text.substr(0, dots), axis.first)) {
+    } else if (!parse_bound(text.substr(0, dots), axis.first)) {
       return bad_range(field, text);
     }
-    if (!parse_count(last, axis.last) || axis.last < axis.first) return bad_range(field, text);
+    if (!parse_bound(last, axis.last) || axis.last < axis.first) return bad_range(field, text);
     return axis;
   }
   std::string_view rest = text;
@@ -85,7 +81,7 @@ Result<Axis> parse_axis(const ProblemField& field, std::string_view text) {
     const std::string_view item = rest.substr(0, comma);
     std::int64_t number = 0;
     const bool scaled =
-        !item.empty() && (item.back() == 'k' || item.back() == 'K') && parse_count(item, number);
+        !item.empty() && (item.back() == 'k' || item.back() == 'K') && parse_bound(item, number);
     axis.values.push_back(scaled ? std::to_string(number) : std::string(item));
     if (comma == std::string_view::npos) return axis;
     rest.remove_prefix(comma + 1);
@@ -191,6 +187,7 @@ class Sweep {
         result_.segments.back().from = std::to_string(value);
       }
       result_.segments.back().to = std::to_string(value);
+      ++result_.segments.back().num_problems;
     }
     return {};
   }
@@ -213,6 +210,7 @@ class Sweep {
     segment.fallback = to_string(outcome.fallback);
     if (outcome.record == nullptr) {
       segment.detail = status_.error().message();
+      segment.code = outcome.code;
       return;
     }
     segment.kernel = outcome.record->name;
@@ -245,6 +243,21 @@ std::string csv_text(std::string_view text) {
 Result<SweepResult> run_sweep(const RuledSelection& ruled, const ProblemFlags& flags,
                               const selector::SelectOptions& options) {
   return Sweep(ruled, options).run(flags);
+}
+
+std::optional<Error> refusal_of_all(const SweepResult& result) {
+  if (result.num_refused < result.num_problems) return std::nullopt;
+  std::map<std::pair<StatusCode, std::string_view>, std::uint64_t> counts;
+  for (const SweepSegment& segment : result.segments) {
+    counts[{segment.code, segment.detail}] += segment.num_problems;
+  }
+  const auto most =
+      std::max_element(counts.begin(), counts.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == counts.end()) return std::nullopt;
+  return Error(most->first.first,
+               fmt::format("all {} problems of the sweep are refused, {} of them so: {}",
+                           result.num_problems, most->second, most->first.second));
 }
 
 std::string sweep_csv(const SweepResult& result) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct SweepSegment {
   std::string sha256;
   std::string detail;  ///< tile, type, mode; or why it is refused
   std::string fallback;
+  StatusCode code = StatusCode::kOk;  ///< why it is refused
+  std::uint64_t num_problems = 0;
 };
 
 struct SweepResult {
@@ -36,6 +39,9 @@ struct SweepResult {
 /// or inverted range, no range at all, more than 10,000,000 problems
 Result<SweepResult> run_sweep(const RuledSelection& ruled, const ProblemFlags& flags,
                               const selector::SelectOptions& options);
+
+/// When no problem of the sweep is served: the refusal that most of them got. Else nothing.
+std::optional<Error> refusal_of_all(const SweepResult& result);
 
 std::string sweep_csv(const SweepResult& result);
 std::string sweep_json(const SweepResult& result);
