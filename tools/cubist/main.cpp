@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <string_view>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -9,7 +10,9 @@
 
 #include "command.h"
 #include "exit_code.h"
+#include "flag_values.h"
 #include "settings.h"
+#include "standard_output.h"
 
 namespace cubist::tools {
 namespace {
@@ -35,7 +38,12 @@ class CommandListFormatter : public CLI::Formatter {
   }
 };
 
-int run(int argc, char** argv) {
+/// For errors of the parser, before which it may not have come to the flag.
+bool asks_for_json(int argc, char** argv) {
+  return std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
+}
+
+ExitCode run(int argc, char** argv) {
   CLI::App app{"Precompiled GPU kernels for inference runtimes: fetch, verify, select, launch."};
   app.require_subcommand(1);
   app.formatter(std::make_shared<CommandListFormatter>());
@@ -61,6 +69,7 @@ int run(int argc, char** argv) {
   add_presets_command(context);
   add_launch_command(context);
   add_doctor_command(context);
+  refuse_odd_values(app);
 
   // Before the command runs, and not for --help and --version.
   app.parse_complete_callback([&] {
@@ -68,25 +77,36 @@ int run(int argc, char** argv) {
       exit_code = report_error(common, applied.error());
       throw CLI::Success();
     }
+    const std::string& problem = applied_configuration().problem;
+    if (!problem.empty() && !common.quiet) {
+      std::fprintf(stderr, "cubist: warning: %s\n", problem.c_str());
+    }
   });
 
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     // --help and --version arrive here too, with exit code 0.
-    return static_cast<int>(app.exit(error) == 0 ? exit_code : ExitCode::kUsage);
+    if (error.get_exit_code() == 0 || !asks_for_json(argc, argv)) {
+      return app.exit(error) == 0 ? exit_code : ExitCode::kUsage;
+    }
+    common.json = true;
+    return report_error(common, Error(StatusCode::kInvalidArgument, error.what()));
   }
-  return static_cast<int>(exit_code);
+  return exit_code;
 }
 
 }  // namespace
 }  // namespace cubist::tools
 
 int main(int argc, char** argv) {
+  using namespace cubist::tools;
+  ExitCode exit_code = ExitCode::kInternal;
+  open_standard_streams();
   try {
-    return cubist::tools::run(argc, argv);
+    exit_code = run(argc, argv);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "cubist: internal error: %s\n", error.what());
-    return static_cast<int>(cubist::tools::ExitCode::kInternal);
   }
+  return static_cast<int>(finish_output(exit_code));
 }
