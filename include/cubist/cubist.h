@@ -257,13 +257,13 @@ typedef struct cubist_attention_problem {
   int32_t sparse_dynamic;           /* per-token top-k lengths are given */
   int32_t uses_shared_paged_kv_idx; /* one page table for K and V */
   int32_t o_sf_start_index;
-  float o_sf_scale;            /* nvfp4 output: global scale; -1 = unused */
-  float skip_softmax;          /* threshold scale factor; 0 = off */
-  int32_t sage_blocks[4];      /* q, k, p, v; 0 = off */
+  float o_sf_scale;       /* nvfp4 output: global scale; -1 = unused */
+  float skip_softmax;     /* threshold scale factor; 0 = off */
+  int32_t sage_blocks[4]; /* q, k, p, v; 0 = off */
   /* Programmatic dependent launch: the kernel may start before the preceding one of the stream has
    * ended. It waits for that one's writes before it reads q, sinks, scales and the KV of the newest
-   * max_q_len tokens; block_table, lengths and older KV it may read earlier, so those must have been
-   * written before the preceding kernel was launched. 0: nothing is read early. */
+   * max_q_len tokens; block_table, lengths and older KV it may read earlier, so those must have
+   * been written before the preceding kernel was launched. 0: nothing is read early. */
   int32_t enable_pdl;
   int32_t max_active_clusters; /* cluster-occupancy answer to use; -1 = the device's */
 } cubist_attention_problem;

@@ -63,7 +63,8 @@ std::string objection(const ProblemField& field, std::int64_t number) {
   probe.device.sm = 100;
   probe.device.num_sms = 148;
   probe.problem.phase = Phase::kContext;  // decode has narrower rules of its own
-  probe.problem.num_q_heads = probe.problem.num_kv_heads;
+  probe.problem.num_kv_heads = 1;         // divides any number of query heads
+  probe.problem.num_q_heads = 1;
   Status status = set_field(field, std::to_string(number), probe);
   if (status) status = selector::validate_problem(probe.problem);
   if (status) status = selector::validate_device(probe.device);

@@ -86,7 +86,11 @@ Error store_write_error(std::string_view what, const std::string& path, int erro
                            static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize);
     }
     advice += "make room there, or set CUBIST_STORE (or --store) to a folder on another disk";
-  } else if (error_number == EISDIR || error_number == ENOTDIR || error_number == ENOTEMPTY) {
+  } else if (error_number == ENOTDIR) {
+    advice =
+        "a file stands where a folder belongs: remove it, or set CUBIST_STORE (or --store) to "
+        "another folder";
+  } else if (error_number == EISDIR || error_number == ENOTEMPTY) {
     advice = "something else has that name: remove it, and run the command again";
   } else {
     advice = "set CUBIST_STORE (or --store) to a folder that can be written";
