@@ -10,6 +10,7 @@
 
 #include "command.h"
 #include "doctor_report.h"
+#include "print_json.h"
 
 namespace cubist::tools {
 namespace {
@@ -165,7 +166,7 @@ void add_doctor_command(CommandContext context) {
   command->callback([context, store] {
     const DoctorReport report = make_doctor_report(*store);
     if (context.common.json) {
-      std::puts(report_json(report).dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+      print_json(report_json(report));
     } else {
       print_report(report);
     }

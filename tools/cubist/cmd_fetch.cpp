@@ -13,6 +13,7 @@
 #include "command.h"
 #include "fetch_support.h"
 #include "interrupt.h"
+#include "print_json.h"
 #include "registry/counters.h"
 #include "registry/fetch.h"
 #include "set_items.h"
@@ -221,7 +222,7 @@ ExitCode run_fetch(const FetchArguments& arguments, const CommonOptions& common)
   if (!report) return report_error(common, report.error());
   if (common.json) {
     const Json document = report_json(*report, *items, store->root());
-    std::puts(document.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    print_json(document);
   } else if (!common.quiet) {
     print_report(*report, *items);
   }

@@ -15,6 +15,7 @@
 #include "fetch_support.h"
 #include "interrupt.h"
 #include "manifest_names.h"
+#include "print_json.h"
 #include "registry/store_gc.h"
 
 namespace cubist::tools {
@@ -125,7 +126,7 @@ ExitCode run_gc(const GcArguments& arguments, const CommonOptions& common) {
                            {"kept_pinned", report->kept_pinned},
                            {"unfinished_removed", report->unfinished_removed},
                            {"removed", report->removed}};
-    std::puts(document.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    print_json(document);
     return ExitCode::kOk;
   }
   std::printf("%s: %zu of %zu entries %s, %s -> %s bytes", store->root().c_str(),

@@ -19,6 +19,7 @@
 #include "interrupt.h"
 #include "manifest/words.h"
 #include "manifest/write.h"
+#include "print_json.h"
 
 namespace cubist::tools {
 namespace {
@@ -209,7 +210,7 @@ ExitCode run_import(const ImportArguments& arguments, const CommonOptions& commo
     document["output"] = written && !arguments.output.empty()
                              ? nlohmann::ordered_json(arguments.output)
                              : nlohmann::ordered_json(nullptr);
-    std::puts(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    print_json(document);
   } else if (arguments.output != "-") {
     print_report(import->report, arguments.all);
   }

@@ -15,6 +15,7 @@
 #include "cubin/cubin_file.h"
 #include "importer/file_tree.h"
 #include "inspect_report.h"
+#include "print_json.h"
 
 namespace cubist::tools {
 namespace {
@@ -57,7 +58,7 @@ class Inspection {
     for (const std::string& file : arguments_.files) inspect_argument(file);
     if (common_.json) {
       const nlohmann::ordered_json document = {{"cubins", cubins_}, {"errors", errors_}};
-      std::puts(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+      print_json(document);
     } else if (num_cubins_ + errors_.size() > 1 && !common_.quiet) {
       std::printf("%zu cubins, %zu errors\n", num_cubins_, errors_.size());
     }

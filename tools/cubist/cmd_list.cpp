@@ -13,6 +13,7 @@
 #include "filter_options.h"
 #include "kernel_table.h"
 #include "manifest_pins.h"
+#include "print_json.h"
 
 namespace cubist::tools {
 namespace {
@@ -35,12 +36,12 @@ struct ListArguments {
   bool names = false;
 };
 
-void print_json(const Manifest& manifest, const std::vector<KernelRow>& rows) {
+void print_kernels_json(const Manifest& manifest, const std::vector<KernelRow>& rows) {
   nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
   for (const KernelRow& row : rows) kernels.push_back(kernel_json(row));
   const nlohmann::ordered_json document = {
       {"manifest", manifest.name}, {"count", rows.size()}, {"kernels", std::move(kernels)}};
-  std::puts(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  print_json(document);
 }
 
 void print_text(const std::vector<KernelRow>& rows, std::size_t total,
@@ -64,7 +65,7 @@ ExitCode run_list(const ListArguments& arguments, const CommonOptions& common) {
     }
   }
   if (common.json) {
-    print_json(*manifest, rows);
+    print_kernels_json(*manifest, rows);
   } else if (arguments.names) {
     for (const KernelRow& row : rows) std::puts(row.record->name.c_str());
   } else {

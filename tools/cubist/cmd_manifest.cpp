@@ -18,6 +18,7 @@
 #include "manifest/validate.h"
 #include "manifest/write.h"
 #include "manifest_pins.h"
+#include "print_json.h"
 
 namespace cubist::tools {
 namespace {
@@ -33,10 +34,6 @@ Examples:
   cubist manifest diff flashinfer-0.6.8 flashinfer-0.6.13
   cubist manifest subset flashinfer-0.6.13 --arch sm_100 --dtype-q bf16 -o small.json
   cubist manifest merge A.json B.json --manifest-name mine -o both.json)";
-
-void print_json(const Json& document) {
-  std::puts(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
-}
 
 std::size_t num_kernels(const Manifest& manifest) {
   std::size_t count = 0;

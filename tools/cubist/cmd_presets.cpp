@@ -10,6 +10,7 @@
 
 #include "command.h"
 #include "presets/library.h"
+#include "print_json.h"
 
 namespace cubist::tools {
 namespace {
@@ -197,7 +198,7 @@ Status run_presets(const PresetArguments& arguments, const CommonOptions& common
     for (const DevicePreset& d : all ? library.devices() : devices) {
       document["devices"].push_back(device_json(d));
     }
-    std::puts(document.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    print_json(document);
     return {};
   }
   if (all) print_table(library);

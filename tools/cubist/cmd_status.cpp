@@ -11,6 +11,7 @@
 
 #include "command.h"
 #include "fetch_support.h"
+#include "print_json.h"
 #include "registry/store_status.h"
 
 namespace cubist::tools {
@@ -158,7 +159,7 @@ ExitCode run_status(const StatusArguments& arguments, const CommonOptions& commo
   const auto report = look(arguments, *store);
   if (!report) return report_error(common, report.error());
   if (common.json) {
-    std::puts(to_json(*report).dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    print_json(to_json(*report));
   } else {
     print_layers(*report);
     print_coverage(*report);

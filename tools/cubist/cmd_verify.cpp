@@ -21,6 +21,7 @@
 #include "cubin/cross_check.h"
 #include "fetch_support.h"
 #include "interrupt.h"
+#include "print_json.h"
 #include "registry/fetch.h"
 #include "registry/staged_file.h"
 #include "registry/store_check.h"
@@ -404,7 +405,7 @@ ExitCode run_verify(const VerifyArguments& arguments, const CommonOptions& commo
   if (arguments.repair) repaired = repair(arguments, common, *store, interrupt, verification);
   if (common.json) {
     const Json document = report_json(verification, *store);
-    std::puts(document.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    print_json(document);
   } else {
     print_report(arguments, verification, *store);
   }

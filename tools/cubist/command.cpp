@@ -1,4 +1,5 @@
 #include "command.h"
+#include "print_json.h"
 
 #include <cstdio>
 
@@ -16,11 +17,11 @@ void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), std
 ExitCode report_error(const CommonOptions& common, const Error& error) {
   const ExitCode exit_code = exit_code_for(error.code());
   if (common.json) {
-    const nlohmann::json document = {{"error",
-                                      {{"code", to_string(error.code())},
-                                       {"exit_code", static_cast<int>(exit_code)},
-                                       {"message", error.message()}}}};
-    std::puts(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    const nlohmann::ordered_json document = {{"error",
+                                              {{"code", to_string(error.code())},
+                                               {"exit_code", static_cast<int>(exit_code)},
+                                               {"message", error.message()}}}};
+    print_json(document);
   }
   std::fprintf(stderr, "cubist: error: %s\n", error.message().c_str());
   return exit_code;

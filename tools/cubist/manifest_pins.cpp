@@ -14,6 +14,7 @@
 #include "config/project.h"
 #include "manifest/parse.h"
 #include "manifest_names.h"
+#include "print_json.h"
 #include "runtime/manifest_path.h"
 
 namespace cubist::tools {
@@ -151,7 +152,7 @@ ExitCode run_manifest_add(const AddArguments& arguments, const CommonOptions& co
                                        {"sha256", added->pin.sha256.hex()},
                                        {"replaced", nullptr}};
     if (added->replaced) document["replaced"] = added->replaced->hex();
-    print(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    print_json(document);
   } else {
     print(fmt::format("{}: {} is {} ({})\n", added->project, added->pin.name,
                       added->pin.sha256.hex(), added->path));
@@ -192,7 +193,7 @@ ExitCode list_manifests(const CommonOptions& common) {
   }
   if (common.json) {
     const nlohmann::ordered_json document = {{"manifests", std::move(list)}};
-    print(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    print_json(document);
   }
   return exit_code;
 }
