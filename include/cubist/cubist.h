@@ -61,6 +61,7 @@ enum {
   CUBIST_STATUS_NETWORK = 21,          /* a source could not be reached or answered with an error */
   CUBIST_STATUS_IO = 22,               /* disk or permission */
   CUBIST_STATUS_OFFLINE = 23,          /* missing here, and fetching was not allowed */
+  CUBIST_STATUS_UNTRUSTED = 24,        /* signature, serial, revocation or ownership refused */
   CUBIST_STATUS_DRIVER_UNAVAILABLE = 30, /* no libcuda, or no device */
   CUBIST_STATUS_DRIVER_ERROR = 31,       /* a driver call failed; the message has name and number */
   CUBIST_STATUS_DEVICE_MISMATCH = 32,    /* the kernel cannot run on this device */

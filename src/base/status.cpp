@@ -24,6 +24,8 @@ std::string_view to_string(StatusCode code) {
       return "io";
     case StatusCode::kOffline:
       return "offline";
+    case StatusCode::kUntrusted:
+      return "untrusted";
     case StatusCode::kDriverUnavailable:
       return "driver_unavailable";
     case StatusCode::kDriverError:

@@ -23,6 +23,7 @@ enum class StatusCode : std::int32_t {
   kNetwork = 21,          // a source could not be reached or answered with an error
   kIo = 22,               // disk or permission
   kOffline = 23,          // missing here, and fetching was not allowed
+  kUntrusted = 24,        // signature, serial, revocation or ownership: trust was not given
   kDriverUnavailable = 30,  // no libcuda, or no device
   kDriverError = 31,        // a driver call failed; the message has its name and number
   kDeviceMismatch = 32,     // the kernel cannot run on this device

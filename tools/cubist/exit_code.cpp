@@ -14,6 +14,7 @@ ExitCode exit_code_for(StatusCode code) {
     case StatusCode::kManifestInvalid:
       return ExitCode::kManifest;
     case StatusCode::kIntegrity:
+    case StatusCode::kUntrusted:
       return ExitCode::kIntegrity;
     case StatusCode::kNetwork:
       return ExitCode::kNetwork;

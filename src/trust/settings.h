@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "trust/policy.h"
+
+namespace cubist::trust {
+
+/// Whom to trust, as the user has it (docs/signing.md). The default trusts as the manifests come.
+struct Settings {
+  /// Public keys: lines "RW...", or .pub files (with a "/", or ending in ".pub").
+  std::vector<std::string> trusted_keys;
+  /// About manifests without a signature; nothing: warn once a key is trusted, else allow.
+  std::optional<Policy> manifest_signatures;
+  std::vector<std::string> key_statements;  ///< files, each with its .minisig
+  std::vector<std::string> revocations;     ///< files, each with its .minisig
+  Policy foreign_store = Policy::kWarn;     ///< about stores that others can write
+  bool accept_older_serial = false;         ///< for this once; what was seen stays noted
+  /// Where the highest serials seen are kept; empty: nowhere, every run sees the world anew.
+  std::string state_folder;
+};
+
+/// CUBIST_TRUSTED_KEYS (separated by white space), CUBIST_MANIFEST_SIGNATURES,
+/// CUBIST_KEY_STATEMENTS and CUBIST_REVOCATIONS (separated by ":"), CUBIST_FOREIGN_STORE.
+/// errors  kInvalidArgument: a policy that is none
+Result<Settings> settings_from_environment();
+
+}  // namespace cubist::trust

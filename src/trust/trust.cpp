@@ -1,0 +1,207 @@
+#include "trust/trust.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/date.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "document/json_text.h"
+#include "trust/key_statement.h"
+#include "trust/signed_file.h"
+
+namespace cubist::trust {
+namespace {
+
+constexpr std::uint64_t kMaxKeyFileBytes = 4 << 10;
+constexpr std::uint64_t kMaxStatementBytes = 1 << 20;
+constexpr std::uint64_t kMaxListBytes = 16 << 20;
+constexpr const char* kKeys = "keys";
+
+Result<PublicKey> read_key(const std::string& text) {
+  const bool is_file = text.find('/') != std::string::npos && text.size() != 56;
+  if (!is_file && !text.ends_with(".pub")) return parse_public_key(text, "trusted_keys");
+  CUBIST_ASSIGN_OR_RETURN(const std::string file, read_text_file(text, kMaxKeyFileBytes));
+  return parse_public_key(file, text);
+}
+
+bool contains(const std::vector<PublicKey>& keys, const PublicKey& key) {
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
+void warn_if_expired(const std::string& file, const std::string& expires) {
+  const auto day = parse_date(expires);
+  if (!day || !is_over(*day, std::chrono::system_clock::now())) return;
+  log(LogLevel::kWarning, "'{}' expired on {}; look for a newer one", file, expires);
+}
+
+}  // namespace
+
+Result<Trust> Trust::open(Settings settings) {
+  Trust trust(std::move(settings));
+  const Settings& wanted = trust.settings_;
+  if (!trust.checks_signatures()) {
+    for (const auto* files : {&wanted.key_statements, &wanted.revocations}) {
+      if (files->empty()) continue;
+      return fail(StatusCode::kInvalidArgument,
+                  "'{}' must be signed by a trusted key, and none is set: set trusted_keys "
+                  "(CUBIST_TRUSTED_KEYS, --trusted-key) to its publisher's",
+                  files->front());
+    }
+    return trust;
+  }
+  auto seen = SeenState(wanted.state_folder).load();
+  if (!seen && seen.error().code() != StatusCode::kIo) return forward_error(seen);
+  if (seen) {
+    trust.seen_ = std::move(*seen);
+  } else {
+    log(LogLevel::kWarning, "{}; older manifests and lists cannot be told from new ones",
+        seen.error().message());
+  }
+  CUBIST_RETURN_IF_ERROR(trust.read_keys());
+  CUBIST_RETURN_IF_ERROR(trust.apply_statements());
+  CUBIST_RETURN_IF_ERROR(trust.read_lists());
+  return trust;
+}
+
+Policy Trust::manifest_signatures() const {
+  return settings_.manifest_signatures.value_or(checks_signatures() ? Policy::kWarn
+                                                                    : Policy::kAllow);
+}
+
+Status Trust::read_keys() {
+  for (const std::string& text : settings_.trusted_keys) {
+    CUBIST_ASSIGN_OR_RETURN(const PublicKey key, read_key(text));
+    if (seen_.retired.contains(key)) {
+      log(LogLevel::kInfo, "key {} was retired by its publisher and is not trusted any more",
+          key.id.text());
+    } else if (!contains(keys_, key)) {
+      keys_.push_back(key);
+    }
+  }
+  return {};
+}
+
+Status Trust::apply_statements() {
+  std::vector<KeyStatement> statements;
+  for (const std::string& file : settings_.key_statements) {
+    CUBIST_ASSIGN_OR_RETURN(const std::string text, read_text_file(file, kMaxStatementBytes));
+    CUBIST_ASSIGN_OR_RETURN(KeyStatement statement, parse_key_statement(text, file));
+    statements.push_back(std::move(statement));
+  }
+  std::sort(statements.begin(), statements.end(),
+            [](const auto& a, const auto& b) { return a.serial < b.serial; });
+  Seen fresh;
+  for (const KeyStatement& statement : statements) {
+    if (&statement != statements.data() && (&statement)[-1].serial == statement.serial) {
+      return fail(StatusCode::kInvalidArgument, "'{}' and '{}' both have serial {}; leave one out",
+                  (&statement)[-1].file, statement.file, statement.serial);
+    }
+    // Read once more, as only what was signed counts.
+    CUBIST_ASSIGN_OR_RETURN(const SignedText signed_text,
+                            read_signed_file(statement.file, kMaxStatementBytes, keys_));
+    CUBIST_ASSIGN_OR_RETURN(const KeyStatement told,
+                            parse_key_statement(signed_text.text, statement.file));
+    if (told.serial != statement.serial) {
+      return fail(StatusCode::kIntegrity, "'{}' changed while it was read; try again",
+                  statement.file);
+    }
+    std::erase_if(keys_, [&](const PublicKey& key) { return contains(told.retire, key); });
+    fresh.retired.insert(told.retire.begin(), told.retire.end());
+    for (const PublicKey& key : told.add) {
+      if (!contains(keys_, key) && !seen_.retired.contains(key) && !fresh.retired.contains(key)) {
+        keys_.push_back(key);
+      }
+    }
+    if (keys_.empty()) {
+      return fail(StatusCode::kUntrusted,
+                  "'{}' leaves no key that is trusted; get a later statement, or pin a new key",
+                  statement.file);
+    }
+  }
+  if (!statements.empty()) {
+    CUBIST_RETURN_IF_ERROR(
+        check_serial(kKeys, statements.back().serial, statements.back().file, fresh));
+  }
+  note(fresh);
+  return {};
+}
+
+Status Trust::read_lists() {
+  Seen fresh;
+  for (const std::string& file : settings_.revocations) {
+    CUBIST_ASSIGN_OR_RETURN(const SignedText signed_text,
+                            read_signed_file(file, kMaxListBytes, keys_));
+    CUBIST_ASSIGN_OR_RETURN(RevocationList list, parse_revocations(signed_text.text, file));
+    CUBIST_RETURN_IF_ERROR(
+        check_serial(fmt::format("revocations {}", list.name), list.serial, file, fresh));
+    warn_if_expired(file, list.expires);
+    revoked_.add(list);
+    lists_.push_back(std::move(list));
+  }
+  note(fresh);
+  return {};
+}
+
+Status Trust::check_serial(const std::string& what, std::int64_t serial, const std::string& file,
+                           Seen& fresh) const {
+  const std::int64_t before = seen_.serial_of(what);
+  if (serial >= before) {
+    if (serial > fresh.serial_of(what)) fresh.serials[what] = serial;
+    return {};
+  }
+  if (settings_.accept_older_serial) {
+    log(LogLevel::kWarning, "'{}' has serial {}, older than {}, which was seen before; accepted",
+        file, serial, before);
+    return {};
+  }
+  return fail(StatusCode::kUntrusted,
+              "'{}' has serial {}, but {} was seen before: it is an older one, put back by mistake "
+              "or on purpose. Get the newest, or accept this one for once with "
+              "--accept-older-serial",
+              file, serial, before);
+}
+
+void Trust::note(const Seen& fresh) {
+  if (!seen_.merge(fresh)) return;
+  if (const Status noted = SeenState(settings_.state_folder).note(fresh); !noted) {
+    log(LogLevel::kWarning,
+        "the serials seen cannot be noted ({}); an older manifest or list will not be noticed here",
+        noted.error().message());
+  }
+}
+
+Result<std::optional<SignedBy>> Trust::check_manifest(std::span<const std::uint8_t> bytes,
+                                                      const std::string& file, bool shipped) const {
+  const Policy policy = manifest_signatures();
+  if (checks_signatures()) {
+    CUBIST_ASSIGN_OR_RETURN(const std::optional<std::string> signature, read_signature_of(file));
+    if (signature) {
+      CUBIST_ASSIGN_OR_RETURN(SignedBy by, check_signed(bytes, *signature, file, keys_));
+      return std::optional<SignedBy>(std::move(by));
+    }
+  }
+  if (shipped || policy == Policy::kAllow) return std::optional<SignedBy>();
+  const std::string problem =
+      checks_signatures()
+          ? fmt::format("'{}' is not signed: there is no '{}.minisig'", file, file)
+          : fmt::format("who made '{}' is not known: no key is trusted; set trusted_keys", file);
+  if (policy == Policy::kRefuse) {
+    return fail(StatusCode::kUntrusted,
+                "{}; get one that a trusted key signed (manifest_signatures is \"refuse\")",
+                problem);
+  }
+  log(LogLevel::kWarning, "{}", problem);
+  return std::optional<SignedBy>();
+}
+
+Status Trust::check_facts(const ManifestFacts& facts, const std::string& file, bool is_signed) {
+  warn_if_expired(file, facts.expires);
+  if (!is_signed) return {};
+  Seen fresh;
+  CUBIST_RETURN_IF_ERROR(check_serial("manifest " + facts.name, facts.serial, file, fresh));
+  note(fresh);
+  return {};
+}
+
+}  // namespace cubist::trust
