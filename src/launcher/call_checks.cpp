@@ -97,7 +97,43 @@ Status check_tensors(const AttentionProblem& p, const CallArgs& args) {
       {{"o_stride_tokens", p.sum_seq_q, o.tokens}, {"o_stride_heads", p.num_q_heads, o.heads}});
 }
 
+/// Arguments of the trtllm-gen family alone.
+Status check_absent(const CallArgs& args) {
+  struct Argument {
+    std::string_view name;
+    bool given;
+  };
+  const Argument arguments[] = {
+      {"cum_seq_lens_kv", args.cum_seq_lens_kv != 0},
+      {"k_sf", args.k_sf != 0},
+      {"v_sf", args.v_sf != 0},
+      {"o_sf", args.o_sf != 0},
+      {"o_sf_scale", args.o_sf_scale.has_value()},
+      {"o_sf_start_index", args.o_sf_start_index.has_value()},
+      {"sliding_pool", args.sliding_pool != 0},
+      {"topk_lens", args.topk_lens != 0},
+      {"sage_scales", args.sage_scales != decltype(args.sage_scales){}},
+  };
+  for (const Argument& argument : arguments) {
+    if (!argument.given) continue;
+    return fail(StatusCode::kInvalidArgument,
+                "{} is given, but cubist_decode kernels have no such argument; leave it out",
+                argument.name);
+  }
+  return {};
+}
+
 }  // namespace
+
+Status check_output(const AttentionProblem& p, const CallArgs& args, bool dense) {
+  if (args.o_layout) return check_output_layout(p, *args.o_layout, dense);
+  // Strides without a layout are those of the three-dimensional output.
+  TensorLayout layout = output_layout(p);
+  const OutputStrides strides = output_strides(p, args);
+  layout.strides[0] = strides.tokens;
+  layout.strides[1] = strides.heads;
+  return check_output_layout(p, layout, dense);
+}
 
 Status check_decode_call(const AttentionProblem& p, const CallArgs& args) {
   CUBIST_RETURN_IF_ERROR(check_address("q", args.q, kVectorBytes));
@@ -112,7 +148,9 @@ Status check_decode_call(const AttentionProblem& p, const CallArgs& args) {
   CUBIST_RETURN_IF_ERROR(check_optional("lse", args.lse, "lse", p.lse));
   CUBIST_RETURN_IF_ERROR(check_device_scalar("bmm1_scale_log2", args.bmm1_scale_log2));
   CUBIST_RETURN_IF_ERROR(check_device_scalar("bmm2_scale", args.bmm2_scale));
+  CUBIST_RETURN_IF_ERROR(check_absent(args));
   CUBIST_RETURN_IF_ERROR(check_shapes(p));
+  CUBIST_RETURN_IF_ERROR(check_output(p, args, false));
   return check_tensors(p, args);
 }
 

@@ -15,4 +15,11 @@ namespace cubist::launcher {
 /// errors   kInvalidArgument: names the field, its value and the rule
 Status check_decode_call(const AttentionProblem& problem, const CallArgs& args);
 
+/// Holds the output's layout, given as a tensor or as strides alone, against the problem's
+/// (check_output_layout).
+///
+/// dense   whether the kernel writes dense outputs only
+/// errors  kInvalidArgument: expected and actual layout
+Status check_output(const AttentionProblem& problem, const CallArgs& args, bool dense);
+
 }  // namespace cubist::launcher

@@ -35,10 +35,17 @@ struct TensorMapSpec {
 /// Bytes of one element of the box in memory (two packed FP4 elements share one).
 std::uint32_t tensor_map_bits(TensorMapType type);
 
-/// The driver's rules for a tiled descriptor: a 16-byte aligned address, extents 1..2^32, strides
-/// that are multiples of 16 below 2^40, boxes of 1..256, an inner box row of a multiple of 16 bytes
-/// that fits the swizzle span. Source: CUDA driver API, cuTensorMapEncodeTiled. errors
-/// kInvalidArgument: names the tensor, the value and the rule
+/// The driver's rules for a tiled descriptor, in this order:
+///
+///   rank     1 to 5
+///   address  not 0, aligned to 16 bytes; packed FP4: 32
+///   extents  1 to 2^32; packed FP4: the first a multiple of 128
+///   strides  multiples of 16 bytes, packed FP4: 32, below 2^40
+///   box      1 to 256 each; packed FP4: the first is 128; a row is a multiple of 16 bytes and no
+///            longer than the swizzle span
+///
+/// Source: CUDA driver API, cuTensorMapEncodeTiled.
+/// errors  kInvalidArgument: names the tensor, the value and the rule
 Status check_tensor_map(const TensorMapSpec& spec);
 
 }  // namespace cubist

@@ -36,6 +36,7 @@ Workspace carve_workspace(const AttentionProblem& problem, const LaunchPlan& pla
   std::uint64_t offset = 0;
   if (problem.phase != Phase::kContext) {
     workspace.counters = offset;
+    workspace.counters_bytes = kCounterBytes;
     offset = align16(offset + kCounterBytes);
   }
   if (wants_stats(problem, plan.revision)) {

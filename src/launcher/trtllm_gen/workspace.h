@@ -18,6 +18,7 @@ struct Workspace {
   static constexpr std::uint64_t kNone = ~std::uint64_t{0};
 
   std::uint64_t counters = kNone;
+  std::uint64_t counters_bytes = 0;  ///< what must be zero, from the start
   std::uint64_t softmax_stats = kNone;
   std::uint64_t scratch = kNone;
   std::uint64_t partial_stats_bytes = 0;  ///< partial O follows; the kernels compute it even unused
