@@ -1,10 +1,9 @@
 #include "archive/zip.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <utility>
 
+#include "archive/deflate.h"
 #include "archive/inflate.h"
 #include "archive/zip_directory.h"
 #include "archive/zip_end_record.h"
@@ -44,11 +43,6 @@ Status check_limits(const ZipMember& member, std::uint64_t max_size, const std::
                 zip, member.name, member.size, member.compressed_size, max_size);
   }
   return {};
-}
-
-std::uint32_t crc_of(std::span<const std::uint8_t> bytes) {
-  return static_cast<std::uint32_t>(
-      ::crc32_z(::crc32_z(0, nullptr, 0), bytes.data(), bytes.size()));
 }
 
 }  // namespace
@@ -91,22 +85,29 @@ Result<std::vector<std::uint8_t>> ZipArchive::read(const ZipMember& member,
 Result<std::vector<std::uint8_t>> ZipArchive::unpack(const ZipMember& member,
                                                      std::span<const std::uint8_t> extent_bytes,
                                                      std::uint64_t max_size) const {
-  CUBIST_RETURN_IF_ERROR(check_limits(member, max_size, name()));
-  CUBIST_ASSIGN_OR_RETURN(const auto data, member_data(extent_bytes, member, name()));
+  return unpack_zip_member(member, extent_bytes, max_size, name());
+}
+
+Result<std::vector<std::uint8_t>> unpack_zip_member(const ZipMember& member,
+                                                    std::span<const std::uint8_t> extent_bytes,
+                                                    std::uint64_t max_size,
+                                                    const std::string& zip) {
+  CUBIST_RETURN_IF_ERROR(check_limits(member, max_size, zip));
+  CUBIST_ASSIGN_OR_RETURN(const auto data, member_data(extent_bytes, member, zip));
   std::vector<std::uint8_t> out;
   if (member.method == kZipStored) {
     out.assign(data.begin(), data.end());
   } else {
     out.resize(static_cast<std::size_t>(member.size));
     if (const InflateOutcome outcome = inflate_exactly(data, out); outcome != InflateOutcome::kOk) {
-      return fail(StatusCode::kIntegrity, "'{}': zip member '{}' is damaged: {}", name(),
-                  member.name, describe(outcome));
+      return fail(StatusCode::kIntegrity, "'{}': zip member '{}' is damaged: {}", zip, member.name,
+                  describe(outcome));
     }
   }
-  if (const std::uint32_t found = crc_of(out); found != member.crc32) {
+  if (const std::uint32_t found = crc32_of(out); found != member.crc32) {
     return fail(StatusCode::kIntegrity,
-                "'{}': zip member '{}' is damaged: CRC-32 {:08x}, the directory says {:08x}",
-                name(), member.name, found, member.crc32);
+                "'{}': zip member '{}' is damaged: CRC-32 {:08x}, the directory says {:08x}", zip,
+                member.name, found, member.crc32);
   }
   return out;
 }

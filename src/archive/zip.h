@@ -76,6 +76,14 @@ class ZipArchive {
   std::unordered_map<std::string_view, std::size_t> by_name_;  // views into members_
 };
 
+/// The member made of the bytes from its local header on, where the archive around it is not at
+/// hand. errors  those of ZipArchive::unpack
+///
+/// zip  what messages call the file
+Result<std::vector<std::uint8_t>> unpack_zip_member(const ZipMember& member,
+                                                    std::span<const std::uint8_t> extent_bytes,
+                                                    std::uint64_t max_size, const std::string& zip);
+
 /// A regular file on this machine. Safe from any thread.
 Result<std::shared_ptr<RandomAccess>> open_file_access(const std::string& path);
 /// Bytes in memory; copies nothing, so they must outlive it. Safe from any thread.

@@ -1,0 +1,93 @@
+#include "bundle/bundle.h"
+
+#include <algorithm>
+
+#include "archive/member_name.h"
+#include "bundle/entry.h"
+#include "bundle/form_check.h"
+#include "bundle/layout.h"
+
+namespace cubist::bundle {
+namespace {
+
+Result<std::vector<std::uint8_t>> read_member(RandomAccess& file, const ZipMember& member) {
+  std::vector<std::uint8_t> entry(static_cast<std::size_t>(entry_bytes(member)));
+  CUBIST_RETURN_IF_ERROR(file.read(member.header_offset, entry));
+  return unpack_member(entry, member, file.name());
+}
+
+/// The members are those that bundle.json names, in its order.
+Status check_members(const std::string& file, const std::vector<ZipMember>& members,
+                     const Description& description) {
+  const std::vector<ExpectedMember> expected = expected_members(description, members.front().size);
+  for (std::size_t i = 0; i < std::max(members.size(), expected.size()); ++i) {
+    if (i >= members.size()) {
+      return fail(StatusCode::kIntegrity, "'{}': zip member '{}' is missing; bundle.json names it",
+                  file, expected[i].name);
+    }
+    const std::string name = printable_member_name(members[i].name);
+    if (i >= expected.size()) {
+      return fail(StatusCode::kIntegrity, "'{}': zip member '{}' is not one that bundle.json names",
+                  file, name);
+    }
+    if (members[i].name != expected[i].name) {
+      return fail(
+          StatusCode::kIntegrity,
+          "'{}': zip member '{}' is where '{}' belongs by bundle.json; something was added, "
+          "taken away, renamed or put in another order",
+          file, name, expected[i].name);
+    }
+    if (members[i].size != expected[i].size_bytes) {
+      return fail(StatusCode::kIntegrity,
+                  "'{}': zip member '{}' claims {} bytes, bundle.json says {}", file, name,
+                  members[i].size, expected[i].size_bytes);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Bundle> Bundle::open(std::shared_ptr<RandomAccess> file) {
+  CUBIST_ASSIGN_OR_RETURN(const ZipArchive zip, ZipArchive::open(file));
+  const std::vector<ZipMember>& members = zip.members();
+  if (members.empty() || members.front().name != kDescriptionName) {
+    return fail(StatusCode::kIntegrity,
+                "'{}' is a zip, but no bundle: its first member is not bundle.json", file->name());
+  }
+  CUBIST_RETURN_IF_ERROR(check_form(*file, members));
+  if (members.front().size > kMaxDescriptionBytes) {
+    return fail(StatusCode::kIntegrity, "'{}': bundle.json claims {} bytes; at most {} are read",
+                file->name(), members.front().size, kMaxDescriptionBytes);
+  }
+  CUBIST_ASSIGN_OR_RETURN(const auto text, read_member(*file, members.front()));
+  CUBIST_ASSIGN_OR_RETURN(
+      Description description,
+      parse_description({reinterpret_cast<const char*>(text.data()), text.size()}, file->name()));
+  CUBIST_RETURN_IF_ERROR(check_members(file->name(), members, description));
+  return Bundle(std::move(file), members, std::move(description), sha256(text));
+}
+
+Result<VerifiedCubin> Bundle::read_kernel(std::size_t kernel) const {
+  const ZipMember& member = kernel_member(kernel);
+  CUBIST_ASSIGN_OR_RETURN(auto bytes, read_member(*file_, member));
+  const Kernel& expected = description_.kernels[kernel];
+  return VerifiedCubin::verify(std::move(bytes), expected.sha256, expected.size_bytes,
+                               fmt::format("{}:{}", file_name(), member.name));
+}
+
+Result<std::string> Bundle::read_part(const Part& part) const {
+  const auto member = std::find_if(members_.begin(), members_.end(),
+                                   [&](const ZipMember& m) { return m.name == part.path; });
+  if (member == members_.end()) {
+    return fail(StatusCode::kNotFound, "'{}' has no member '{}'", file_name(), part.path);
+  }
+  CUBIST_ASSIGN_OR_RETURN(const auto bytes, read_member(*file_, *member));
+  if (const Sha256Digest found = sha256(bytes); found != part.sha256) {
+    return fail(StatusCode::kIntegrity, "'{}': zip member '{}' has sha256 {}, bundle.json says {}",
+                file_name(), part.path, found.hex(), part.sha256.hex());
+  }
+  return std::string(bytes.begin(), bytes.end());
+}
+
+}  // namespace cubist::bundle
