@@ -6,9 +6,11 @@
  * This header is the whole promise; it needs neither a CUDA toolkit nor cuda.h.
  *
  *   cubist_runtime_open           manifests, store
+ *     cubist_runtime_prepare      kernels that will be needed: fetch, verify, load
  *     cubist_runtime_select       problem, device -> selection
- *       cubist_selection_prepare  fetch, verify, load
+ *       cubist_selection_prepare  the same for one selection
  *       cubist_selection_launch   tensors, scales, stream
+ *     cubist_runtime_launch       select and launch in one call
  *
  * Conventions
  *
@@ -25,12 +27,14 @@
  *     handed out belong to the handle they came from (or to the library) and die with it.
  *  5. cubist_last_error_message() is what the last failed call of the same thread had to say. It
  *     stays valid until that thread's next call.
- *  6. Any number of threads may use one handle at once. Destroying a handle while another thread
- *     uses it is the caller's fault. A runtime lives on until its last selection is destroyed.
+ *  6. Any number of threads may use one handle at once, whatever its kind. Destroying a handle
+ * while another thread uses it is the caller's fault. A runtime lives on until its last selection
+ * is destroyed.
  *  7. A stream is a void* that holds a CUstream (or cudaStream_t); NULL is the legacy default
- *     stream. Device queries, _prepare, _clear_workspace and _launch call the driver (and cuInit,
- *     if nobody did); nothing else does. All but the queries use the CUDA context that is current
- *     on the calling thread; the stream must belong to it.
+ *     stream. Device queries, _prepare, _clear_workspace, _fuse, _check and _launch call the driver
+ *     (and cuInit, if nobody did); nothing else does. All but the queries use the CUDA context that
+ *     is current on the calling thread, be it primary, created or green; the stream must belong to
+ *     it.
  *  8. Callbacks carry a void* user_data and may come from any thread, one call at a time.
  *  9. Booleans are int32_t, 0 or 1. Lengths are in tokens, strides in elements, sizes in bytes.
  *     In a field that says "derived", -1 means: work it out.
@@ -121,6 +125,14 @@ CUBIST_API cubist_status cubist_device_query(int32_t ordinal, cubist_device* out
 typedef struct cubist_runtime cubist_runtime;
 typedef struct cubist_selection cubist_selection;
 
+/* What is done about something that is not vouched for. */
+enum {
+  CUBIST_POLICY_DEFAULT = 0, /* the environment's, else the library's own */
+  CUBIST_POLICY_ALLOW = 1,
+  CUBIST_POLICY_WARN = 2,  /* says so in the log */
+  CUBIST_POLICY_REFUSE = 3 /* CUBIST_STATUS_UNTRUSTED */
+};
+
 typedef struct cubist_runtime_options {
   uint32_t struct_size;
   int32_t offline;              /* 1: sources on this machine only, no network */
@@ -128,10 +140,21 @@ typedef struct cubist_runtime_options {
   uint32_t num_manifests;       /* at least 1 */
   int32_t strict;               /* 1: refuse where the published rules refuse */
   const char* store_dir;        /* NULL: CUBIST_STORE, else the XDG cache folder */
+  /* Whom to trust (docs/signing.md). A list that is NULL: the environment's (CUBIST_TRUSTED_KEYS,
+   * CUBIST_KEY_STATEMENTS, CUBIST_REVOCATIONS); one that is not, be it of 0, stands alone. */
+  const char* const* trusted_keys;   /* minisign public keys "RW...", or .pub files */
+  const char* const* key_statements; /* files, each with its .minisig */
+  const char* const* revocations;    /* files, each with its .minisig: kernels that never run */
+  uint32_t num_trusted_keys;
+  uint32_t num_key_statements;
+  uint32_t num_revocations;
+  int32_t manifest_signatures; /* CUBIST_POLICY_* for manifests that nobody signed */
+  int32_t foreign_store;       /* CUBIST_POLICY_* for stores that others can write */
+  int32_t accept_older_serial; /* 1: manifests and lists older than those seen before, too */
 } cubist_runtime_options;
 
 #define CUBIST_RUNTIME_OPTIONS_INIT \
-  { sizeof(cubist_runtime_options), 0, NULL, 0, 0, NULL }
+  { sizeof(cubist_runtime_options), 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0 }
 
 /* Reads the manifests; touches neither network nor driver. */
 CUBIST_API cubist_status cubist_runtime_open(const cubist_runtime_options* options,
@@ -284,6 +307,14 @@ CUBIST_API cubist_status cubist_runtime_select(cubist_runtime* runtime,
                                                const cubist_attention_problem* problem,
                                                const cubist_device* device,
                                                cubist_selection** out_selection);
+/* The same for an array of problems. out_selections has num_problems places.
+ *
+ * out_statuses NULL: all or none; the message says which problem failed. Else it has num_problems
+ * places too, each gets its problem's status, a failed one's selection is NULL, and the call itself
+ * fails for its other arguments alone. */
+CUBIST_API cubist_status cubist_runtime_select_many(
+    cubist_runtime* runtime, const cubist_attention_problem* problems, uint32_t num_problems,
+    const cubist_device* device, cubist_selection** out_selections, cubist_status* out_statuses);
 CUBIST_API cubist_status cubist_selection_destroy(cubist_selection* selection);
 
 enum { CUBIST_FAMILY_TRTLLM_GEN_FMHA = 0, CUBIST_FAMILY_CUBIST_DECODE = 1 };
@@ -348,6 +379,12 @@ typedef struct cubist_workspace_info {
  * those that follow each other may, also of other selections with the same zero_bytes. */
 CUBIST_API cubist_status cubist_selection_get_workspace(cubist_selection* selection,
                                                         cubist_workspace_info* out_workspace);
+/* A bound for buffers that launches of several shapes share (CUDA graphs): enough for every
+ * problem of at most `largest`'s batch, max_q_len and max_kv_len and else like it. */
+CUBIST_API cubist_status cubist_runtime_get_workspace_bound(cubist_runtime* runtime,
+                                                            const cubist_attention_problem* largest,
+                                                            const cubist_device* device,
+                                                            cubist_workspace_info* out_workspace);
 /* Zeroes what must be zero, in stream order. May be captured. */
 CUBIST_API cubist_status cubist_selection_clear_workspace(cubist_selection* selection,
                                                           void* workspace, uint64_t workspace_size,
@@ -357,17 +394,134 @@ CUBIST_API cubist_status cubist_selection_clear_workspace(cubist_selection* sele
  * so itself when it must, but not while its stream is captured. */
 CUBIST_API cubist_status cubist_selection_prepare(cubist_selection* selection);
 
-/* Device addresses and scales of one decode launch. Everything must stay until the launch has run.
- * Alignment: 16 bytes for q, k, v, o; the workspace's own; 4 for all others.
+enum {
+  CUBIST_PREPARED_LOADED = 0,  /* by this call */
+  CUBIST_PREPARED_PRESENT = 1, /* before */
+  CUBIST_PREPARED_FAILED = 2
+};
+
+/* What became of one kernel. Valid during the callback. */
+typedef struct cubist_prepared_kernel {
+  uint32_t struct_size;
+  int32_t state;        /* CUBIST_PREPARED_* */
+  const char* kernel;   /* function name */
+  const char* sha256;   /* of the cubin, 64 hexadecimal digits */
+  const char* error;    /* "" unless it failed */
+  cubist_status status; /* of this kernel */
+  int32_t reserved;     /* 0 */
+  double milliseconds;  /* reading, hashing and loading it, on its thread */
+} cubist_prepared_kernel;
+
+/* Called from the preparing thread once all is done, kernel by kernel in the order they were named;
+ * must not call the library. */
+typedef void (*cubist_prepare_callback)(const cubist_prepared_kernel* kernel, void* user_data);
+
+/* What to prepare; the lists may be combined. None given: every kernel of the runtime's manifests
+ * that the current context's device can run. */
+typedef struct cubist_prepare_options {
+  uint32_t struct_size;
+  uint32_t num_threads;       /* at most; 0: as many as suits the machine */
+  const char* const* kernels; /* names, or the 64 hexadecimal digits of their SHA-256 */
+  uint32_t num_kernels;
+  uint32_t num_selections;
+  cubist_selection* const* selections; /* of this runtime; what they will launch */
+  const char* working_set;             /* file written by `cubist working-set`; or NULL */
+  cubist_prepare_callback on_kernel;   /* or NULL */
+  void* user_data;
+} cubist_prepare_options;
+
+#define CUBIST_PREPARE_OPTIONS_INIT \
+  { sizeof(cubist_prepare_options), 0, NULL, 0, 0, NULL, NULL, NULL, NULL }
+
+typedef struct cubist_prepare_report {
+  uint32_t struct_size;
+  uint32_t num_kernels; /* asked for, each once */
+  uint32_t num_loaded;  /* by this call */
+  uint32_t num_present; /* before */
+  uint32_t num_failed;
+  uint32_t num_threads;      /* that loaded */
+  double milliseconds;       /* of the call */
+  double fetch_milliseconds; /* among them: for what was not in the store */
+} cubist_prepare_report;
+
+#define CUBIST_PREPARE_REPORT_INIT \
+  { sizeof(cubist_prepare_report), 0, 0, 0, 0, 0, 0.0, 0.0 }
+
+/* Makes kernels ready in the current context: fetches what the store lacks, verifies, loads on
+ * several threads, sets attributes. Afterwards launches of them load nothing, so they may be
+ * captured. Doing it again costs a look-up a kernel.
+ *
+ * A kernel that fails does not keep the others from being loaded: the call then ends with the first
+ * failure's status, and out_report (which may be NULL) counts all the same. */
+CUBIST_API cubist_status cubist_runtime_prepare(cubist_runtime* runtime,
+                                                const cubist_prepare_options* options,
+                                                cubist_prepare_report* out_report);
+
+/* A tensor's shape and strides, outermost dimension first; e2m1 counts single elements too. */
+typedef struct cubist_tensor_layout {
+  uint32_t struct_size;
+  int32_t dtype;
+  int32_t rank;     /* at most 4 */
+  int32_t reserved; /* 0 */
+  int64_t shape[4];
+  int64_t strides[4]; /* elements */
+} cubist_tensor_layout;
+
+#define CUBIST_TENSOR_LAYOUT_INIT                                       \
+  {                                                                     \
+    sizeof(cubist_tensor_layout), 0, 0, 0, {0, 0, 0, 0}, { 0, 0, 0, 0 } \
+  }
+
+/* The output to allocate: [sum_seq_q, num_q_heads, head_dim_vo], dense. */
+CUBIST_API cubist_status cubist_selection_get_output(cubist_selection* selection,
+                                                     cubist_tensor_layout* out_layout);
+
+/* The block scales of an nvfp4 output (dtype_o e2m1): e4m3, one for 16 columns of a token, in tiles
+ * of 128 rows and 4 columns. The scale of (row, column) is the byte
+ *
+ *   ((row / 128) * (columns / 4) + column / 4) * 512 + row % 32 * 16 + row % 128 / 32 * 4
+ *   + column % 4
+ *
+ * where row = token - o_sf_start_index and column = element of the token's row / 16. */
+typedef struct cubist_output_scale_info {
+  uint32_t struct_size;
+  uint32_t alignment;
+  int64_t rows;    /* padded to a multiple of 128 */
+  int64_t columns; /* padded to a multiple of 4 */
+  uint64_t size_bytes;
+} cubist_output_scale_info;
+
+#define CUBIST_OUTPUT_SCALE_INFO_INIT \
+  { sizeof(cubist_output_scale_info), 0, 0, 0, 0 }
+
+CUBIST_API cubist_status cubist_selection_get_output_scale(cubist_selection* selection,
+                                                           cubist_output_scale_info* out_scale);
+
+/* Device addresses and scales of one launch; what they point at must stay until it has run. What
+ * the problem does not have is NULL.
+ *
+ *            k, v                  block_table  seq_lens_kv  cum_seq_lens_q      cum_seq_lens_kv
+ *   GQA      both                  yes          yes          if varlen_q         no
+ *   MLA      k; v NULL or equal k  yes          yes          if varlen_q         no
+ *   context  as GQA or MLA         yes          yes          yes                 yes
+ *   ragged   both                  no           yes          yes                 yes
+ *
+ * Alignment: 16 bytes for q, k, v, o and block scales (32 for FP4 K and V); the workspace's own; 4
+ * for all others.
+ *
+ * Scales. Each has one meaning: q, k and v are what stored numbers must be multiplied with to be
+ * the real ones, o_scale is what the real output is multiplied with to be stored, sm_scale is that
+ * of the softmax.
  *
  *   bmm1 = q_scale * k_scale * sm_scale      bmm2 = v_scale * o_scale      (float32, in that order)
  *   out  = bmm2 * softmax(bmm1 * q k^T) v
  *
- * sm_scale 0 means 1/sqrt(head_dim_qk) (MLA: the head size before absorption). k_scale and v_scale
- * belong to a quantised KV cache; with another they must be 1. Where bmm1_scale_log2 is given it
- * replaces q_scale, k_scale and sm_scale: the address of one float, already times log2(e).
- * bmm2_scale likewise replaces v_scale and o_scale. */
-typedef struct cubist_decode_args {
+ * sm_scale 0 means 1/sqrt(head size before MLA's absorption): head_dim_qk, but 192 for MLA with 576
+ * and 512. k_scale and v_scale belong to a quantised KV cache; with another they must be 1. Where
+ * bmm1_scale_log2 is given it replaces q_scale, k_scale and sm_scale: the device address of one
+ * float, already times log2(e). bmm2_scale likewise replaces v_scale and o_scale.
+ * cubist_scales_fuse makes both of device scalars; results do not depend on the way, to the bit. */
+typedef struct cubist_attention_args {
   uint32_t struct_size;
   float q_scale;
   float k_scale;
@@ -378,9 +532,11 @@ typedef struct cubist_decode_args {
   const void* k;
   const void* v;
   void* o;
-  const int32_t* block_table;    /* [batch, max_pages_per_seq] page numbers */
+  /* [batch, max_pages_per_seq] page numbers; [batch, 2, max_pages_per_seq] (K's, then V's) without
+   * uses_shared_paged_kv_idx; a top-k call: [sum_seq_q, sparse_mla_topk] token indices */
+  const int32_t* block_table;
   const int32_t* seq_lens_kv;    /* [batch] KV tokens, the new ones included; at most max_kv_len */
-  const int32_t* cum_seq_lens_q; /* [batch + 1]; exactly if the problem says varlen_q */
+  const int32_t* cum_seq_lens_q; /* [batch + 1] */
   const float* sinks;            /* [num_q_heads]; exactly if the problem says sinks */
   float* lse;                    /* [sum_seq_q, num_q_heads]; exactly if the problem says lse */
   const float* bmm1_scale_log2;
@@ -389,18 +545,73 @@ typedef struct cubist_decode_args {
   uint64_t workspace_size;
   int64_t o_stride_tokens; /* derived: dense */
   int64_t o_stride_heads;
-} cubist_decode_args;
+  const int32_t* cum_seq_lens_kv; /* [batch + 1] */
+  const void* k_sf;               /* FP4 KV: e4m3 block scales, one for 16 elements */
+  const void* v_sf;
+  void* o_sf;                           /* nvfp4 output: see cubist_selection_get_output_scale */
+  const void* sliding_pool;             /* sparse_dynamic: the second KV pool */
+  const int32_t* topk_lens;             /* sparse_dynamic: [sum_seq_q] */
+  const float* sage_scales[4];          /* q, k, p, v; where sage_blocks is not 0 */
+  const cubist_tensor_layout* o_layout; /* what `o` is, to be checked; NULL: not known */
+  float o_sf_scale;                     /* nvfp4 output: global scale; 0: the problem's */
+  int32_t o_sf_start_index;             /* nvfp4 output; -1: the problem's */
+} cubist_attention_args;
 
-#define CUBIST_DECODE_ARGS_INIT                                                                   \
-  {                                                                                               \
-    sizeof(cubist_decode_args), 1.0f, 1.0f, 1.0f, 0.0f, 1.0f, NULL, NULL, NULL, NULL, NULL, NULL, \
-        NULL, NULL, NULL, NULL, NULL, NULL, 0, -1, -1                                             \
+#define CUBIST_ATTENTION_ARGS_INIT                                                               \
+  {                                                                                              \
+    sizeof(cubist_attention_args), 1.0f, 1.0f, 1.0f, 0.0f, 1.0f, NULL, NULL, NULL, NULL, NULL,   \
+        NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, -1, -1, NULL, NULL, NULL, NULL, NULL, NULL, \
+        {NULL, NULL, NULL, NULL}, NULL, 0.0f, -1                                                 \
   }
 
 /* Queues the launch on `stream`. Every field is checked first; if one is wrong nothing is launched.
  * After the first launch (or prepare) in a context this allocates nothing and takes no lock. */
 CUBIST_API cubist_status cubist_selection_launch(cubist_selection* selection,
-                                                 const cubist_decode_args* args, void* stream);
+                                                 const cubist_attention_args* args, void* stream);
+
+/* Select and launch in one call, for callers that would rather not keep selections. The runtime
+ * remembers what it selected: a problem asked again, field for field, allocates nothing and waits
+ * for no other thread. `device` NULL: the device of the current context. */
+CUBIST_API cubist_status cubist_runtime_launch(cubist_runtime* runtime,
+                                               const cubist_attention_problem* problem,
+                                               const cubist_device* device,
+                                               const cubist_attention_args* args, void* stream);
+
+/* Looks behind the addresses of a call, which a launch never does: whether each is memory of the
+ * current context's device (mixed devices), long enough for its tensor, and whether the lengths and
+ * page numbers on the device are within the problem's limits. For debugging: waits for the stream
+ * and copies the integer tensors; not while it is captured. Launches nothing. */
+CUBIST_API cubist_status cubist_selection_check(cubist_selection* selection,
+                                                const cubist_attention_args* args, void* stream);
+
+/* Five scales, each on the device (the address of one float) or, where that is NULL, on the host,
+ * and where to write the two factors that a launch reads. The meaning is that of
+ * cubist_attention_args; a scale may not be given both ways. */
+typedef struct cubist_scales {
+  uint32_t struct_size;
+  float q_scale;
+  float k_scale;
+  float v_scale;
+  float sm_scale;
+  float o_scale;
+  const float* q_scale_device;
+  const float* k_scale_device;
+  const float* v_scale_device;
+  const float* sm_scale_device;
+  const float* o_scale_device;
+  float* out_bmm1_scale_log2; /* device address of one float */
+  float* out_bmm2_scale;
+} cubist_scales;
+
+#define CUBIST_SCALES_INIT \
+  { sizeof(cubist_scales), 1.0f, 1.0f, 1.0f, 0.0f, 1.0f, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
+
+/* Queues a kernel of one block that writes q * k * sm * log2(e) and v * o. Needs the shipped
+ * manifest cubist-aux among the runtime's. `problem` is that of the launches that will read them:
+ * its KV type says whether k and v may be given, its head size what a missing sm_scale is. */
+CUBIST_API cubist_status cubist_scales_fuse(cubist_runtime* runtime,
+                                            const cubist_attention_problem* problem,
+                                            const cubist_scales* scales, void* stream);
 
 #ifdef __cplusplus
 } /* extern "C" */

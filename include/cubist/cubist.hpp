@@ -3,6 +3,11 @@
 
 /// A thin C++17 layer over cubist.h: handles that destroy themselves and failures as exceptions.
 /// Everything else (structs, fields, rules, threads) is cubist.h's.
+///
+///   cubist::Runtime runtime({"cubist-decode", "cubist-aux"});
+///   runtime.prepare();
+///   cubist::Selection selection = runtime.select(problem, cubist::query_device());
+///   selection.launch(args, stream);
 
 #include <stdexcept>
 #include <string>
@@ -89,13 +94,43 @@ class Selection {
   void clear_workspace(void* workspace, uint64_t size, void* stream = nullptr) const {
     check(cubist_selection_clear_workspace(get(), workspace, size, stream));
   }
+  /// The output to allocate.
+  cubist_tensor_layout output() const {
+    cubist_tensor_layout layout = CUBIST_TENSOR_LAYOUT_INIT;
+    check(cubist_selection_get_output(get(), &layout));
+    return layout;
+  }
+  /// The block scales of an nvfp4 output.
+  cubist_output_scale_info output_scale() const {
+    cubist_output_scale_info scale = CUBIST_OUTPUT_SCALE_INFO_INIT;
+    check(cubist_selection_get_output_scale(get(), &scale));
+    return scale;
+  }
   void prepare() const { check(cubist_selection_prepare(get())); }
-  void launch(const cubist_decode_args& args, void* stream = nullptr) const {
+  void launch(const cubist_attention_args& args, void* stream = nullptr) const {
     check(cubist_selection_launch(get(), &args, stream));
+  }
+  /// Looks behind the addresses; launches nothing.
+  void check_call(const cubist_attention_args& args, void* stream = nullptr) const {
+    check(cubist_selection_check(get(), &args, stream));
   }
 
  private:
   UniqueHandle<cubist_selection, cubist_selection_destroy> handle_;
+};
+
+/// What Runtime::prepare made of one kernel.
+struct PreparedKernel {
+  std::string kernel;
+  std::string sha256;
+  std::string error;  ///< empty unless it failed
+  int32_t state = CUBIST_PREPARED_FAILED;
+  double milliseconds = 0.0;
+};
+
+struct Prepared {
+  cubist_prepare_report report = CUBIST_PREPARE_REPORT_INIT;
+  std::vector<PreparedKernel> kernels;
 };
 
 /// cubist_runtime.
@@ -131,10 +166,55 @@ class Runtime {
                                     static_cast<uint32_t>(names.size())));
   }
   void cancel() const { check(cubist_runtime_cancel(get())); }
+  /// Loads what the options name into the current context; `on_kernel` is taken for the report.
+  /// Throws where a kernel failed, once the others are loaded.
+  Prepared prepare(cubist_prepare_options options = CUBIST_PREPARE_OPTIONS_INIT) const {
+    Prepared prepared;
+    options.user_data = &prepared.kernels;
+    options.on_kernel = [](const cubist_prepared_kernel* kernel, void* kernels) {
+      static_cast<std::vector<PreparedKernel>*>(kernels)->push_back(
+          {kernel->kernel, kernel->sha256, kernel->error, kernel->state, kernel->milliseconds});
+    };
+    check(cubist_runtime_prepare(get(), &options, &prepared.report));
+    return prepared;
+  }
+  /// The same for kernels by name or SHA-256.
+  Prepared prepare(const std::vector<std::string>& kernels) const {
+    std::vector<const char*> names;
+    for (const std::string& kernel : kernels) names.push_back(kernel.c_str());
+    cubist_prepare_options options = CUBIST_PREPARE_OPTIONS_INIT;
+    options.kernels = names.empty() ? nullptr : names.data();
+    options.num_kernels = static_cast<uint32_t>(names.size());
+    return prepare(options);
+  }
   Selection select(const cubist_attention_problem& problem, const cubist_device& device) const {
     cubist_selection* selection = nullptr;
     check(cubist_runtime_select(get(), &problem, &device, &selection));
     return Selection(selection);
+  }
+  /// All, or an exception that says which.
+  std::vector<Selection> select(const std::vector<cubist_attention_problem>& problems,
+                                const cubist_device& device) const {
+    std::vector<cubist_selection*> handles(problems.size());
+    check(cubist_runtime_select_many(get(), problems.data(), static_cast<uint32_t>(problems.size()),
+                                     &device, handles.data(), nullptr));
+    return std::vector<Selection>(handles.begin(), handles.end());
+  }
+  /// Enough for every decode problem up to `largest`.
+  cubist_workspace_info workspace_bound(const cubist_attention_problem& largest,
+                                        const cubist_device& device) const {
+    cubist_workspace_info workspace = CUBIST_WORKSPACE_INFO_INIT;
+    check(cubist_runtime_get_workspace_bound(get(), &largest, &device, &workspace));
+    return workspace;
+  }
+  /// Selects and launches on the current context's device.
+  void launch(const cubist_attention_problem& problem, const cubist_attention_args& args,
+              void* stream = nullptr) const {
+    check(cubist_runtime_launch(get(), &problem, nullptr, &args, stream));
+  }
+  void fuse_scales(const cubist_attention_problem& problem, const cubist_scales& scales,
+                   void* stream = nullptr) const {
+    check(cubist_scales_fuse(get(), &problem, &scales, stream));
   }
 
  private:

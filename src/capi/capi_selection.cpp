@@ -1,6 +1,8 @@
 #include "capi/guard.h"
 #include "capi/handles.h"
 #include "capi/structs.h"
+#include "launcher/nvfp4_output.h"
+#include "launcher/output_layout.h"
 
 using namespace cubist;
 using namespace cubist::capi;
@@ -46,6 +48,37 @@ void fill_plan(const LaunchPlan& plan, cubist_plan_info& out) {
   out.needs_lse = plan.lse.needed ? 1 : 0;
 }
 
+/// Problems of cubist_runtime_select_many; what was selected is destroyed again unless it is kept.
+class ManySelections {
+ public:
+  ManySelections(cubist_selection** out, uint32_t count) : out_(out), count_(count) {}
+  ~ManySelections() {
+    if (kept_) return;
+    for (uint32_t i = 0; i < count_; ++i) {
+      if (out_[i] == nullptr) continue;
+      static_cast<void>(selections().remove(out_[i]));
+      out_[i] = nullptr;
+    }
+  }
+  ManySelections(const ManySelections&) = delete;
+  ManySelections& operator=(const ManySelections&) = delete;
+  void keep() { kept_ = true; }
+
+ private:
+  cubist_selection** out_;
+  uint32_t count_;
+  bool kept_ = false;
+};
+
+Status select_one(const RuntimeObject& runtime, const cubist_attention_problem& problem,
+                  const DeviceProfile& device, cubist_selection*& out) {
+  CUBIST_ASSIGN_OR_RETURN(const AttentionProblem wanted, from_c(problem));
+  CUBIST_ASSIGN_OR_RETURN(auto selected, runtime.runtime->select(wanted, device));
+  CUBIST_ASSIGN_OR_RETURN(out,
+                          selections().add(std::make_unique<SelectionObject>(std::move(selected))));
+  return {};
+}
+
 }  // namespace
 
 static_assert(CUBIST_FAMILY_TRTLLM_GEN_FMHA == static_cast<int>(KernelFamily::kTrtllmGenFmha));
@@ -62,11 +95,40 @@ cubist_status cubist_runtime_select(cubist_runtime* runtime,
     CUBIST_RETURN_IF_ERROR(check_struct(problem, "problem"));
     CUBIST_RETURN_IF_ERROR(check_struct(device, "device"));
     CUBIST_ASSIGN_OR_RETURN(const RuntimeObject* object, runtimes().find(runtime));
-    CUBIST_ASSIGN_OR_RETURN(const AttentionProblem wanted, from_c(*problem));
     CUBIST_ASSIGN_OR_RETURN(const DeviceProfile profile, from_c(*device));
-    CUBIST_ASSIGN_OR_RETURN(auto selected, object->runtime->select(wanted, profile));
-    CUBIST_ASSIGN_OR_RETURN(
-        *out_selection, selections().add(std::make_unique<SelectionObject>(std::move(selected))));
+    return select_one(*object, *problem, profile, *out_selection);
+  });
+}
+
+cubist_status cubist_runtime_select_many(cubist_runtime* runtime,
+                                         const cubist_attention_problem* problems,
+                                         uint32_t num_problems, const cubist_device* device,
+                                         cubist_selection** out_selections,
+                                         cubist_status* out_statuses) {
+  for (uint32_t i = 0; out_selections != nullptr && i < num_problems; ++i) {
+    out_selections[i] = nullptr;
+  }
+  for (uint32_t i = 0; out_statuses != nullptr && i < num_problems; ++i) out_statuses[i] = 0;
+  return guard([&]() -> Status {
+    if (out_selections == nullptr) {
+      return fail(StatusCode::kInvalidArgument, "out_selections is NULL");
+    }
+    if (problems == nullptr) return fail(StatusCode::kInvalidArgument, "problems is NULL");
+    CUBIST_RETURN_IF_ERROR(check_struct(device, "device"));
+    CUBIST_ASSIGN_OR_RETURN(const RuntimeObject* object, runtimes().find(runtime));
+    CUBIST_ASSIGN_OR_RETURN(const DeviceProfile profile, from_c(*device));
+    for (uint32_t i = 0; i < num_problems; ++i) {
+      CUBIST_RETURN_IF_ERROR(check_struct(&problems[i], fmt::format("problems[{}]", i)));
+    }
+    ManySelections made(out_selections, num_problems);
+    for (uint32_t i = 0; i < num_problems; ++i) {
+      Status status = select_one(*object, problems[i], profile, out_selections[i]);
+      if (!status && out_statuses == nullptr) {
+        return forward_error(status, fmt::format("problems[{}]", i));
+      }
+      if (!status) out_statuses[i] = static_cast<cubist_status>(status.error().code());
+    }
+    made.keep();
     return {};
   });
 }
@@ -137,9 +199,53 @@ cubist_status cubist_selection_get_workspace(cubist_selection* selection,
     *out_workspace = CUBIST_WORKSPACE_INFO_INIT;
     CUBIST_ASSIGN_OR_RETURN(const SelectionObject* object, selections().find(selection));
     CUBIST_ASSIGN_OR_RETURN(const runtime::WorkspaceNeed need, object->selected->workspace());
-    out_workspace->alignment = need.alignment;
-    out_workspace->size_bytes = need.size;
-    out_workspace->zero_bytes = need.zero_size;
+    to_c(need, *out_workspace);
+    return {};
+  });
+}
+
+cubist_status cubist_runtime_get_workspace_bound(cubist_runtime* runtime,
+                                                 const cubist_attention_problem* largest,
+                                                 const cubist_device* device,
+                                                 cubist_workspace_info* out_workspace) {
+  return guard([&]() -> Status {
+    CUBIST_RETURN_IF_ERROR(check_struct(out_workspace, "out_workspace"));
+    *out_workspace = CUBIST_WORKSPACE_INFO_INIT;
+    CUBIST_RETURN_IF_ERROR(check_struct(largest, "largest"));
+    CUBIST_RETURN_IF_ERROR(check_struct(device, "device"));
+    CUBIST_ASSIGN_OR_RETURN(const RuntimeObject* object, runtimes().find(runtime));
+    CUBIST_ASSIGN_OR_RETURN(const AttentionProblem problem, from_c(*largest));
+    CUBIST_ASSIGN_OR_RETURN(const DeviceProfile profile, from_c(*device));
+    CUBIST_ASSIGN_OR_RETURN(const runtime::WorkspaceNeed need,
+                            object->runtime->workspace_bound(problem, profile));
+    to_c(need, *out_workspace);
+    return {};
+  });
+}
+
+cubist_status cubist_selection_get_output(cubist_selection* selection,
+                                          cubist_tensor_layout* out_layout) {
+  return guard([&]() -> Status {
+    CUBIST_RETURN_IF_ERROR(check_struct(out_layout, "out_layout"));
+    *out_layout = CUBIST_TENSOR_LAYOUT_INIT;
+    CUBIST_ASSIGN_OR_RETURN(const SelectionObject* object, selections().find(selection));
+    to_c(launcher::output_layout(object->selected->problem()), *out_layout);
+    return {};
+  });
+}
+
+cubist_status cubist_selection_get_output_scale(cubist_selection* selection,
+                                                cubist_output_scale_info* out_scale) {
+  return guard([&]() -> Status {
+    CUBIST_RETURN_IF_ERROR(check_struct(out_scale, "out_scale"));
+    *out_scale = CUBIST_OUTPUT_SCALE_INFO_INIT;
+    CUBIST_ASSIGN_OR_RETURN(const SelectionObject* object, selections().find(selection));
+    CUBIST_ASSIGN_OR_RETURN(const launcher::Nvfp4ScaleLayout layout,
+                            launcher::nvfp4_scale_layout(object->selected->problem()));
+    out_scale->alignment = 16;
+    out_scale->rows = layout.rows;
+    out_scale->columns = layout.columns;
+    out_scale->size_bytes = static_cast<uint64_t>(layout.size_bytes());
     return {};
   });
 }
@@ -158,14 +264,5 @@ cubist_status cubist_selection_prepare(cubist_selection* selection) {
     CUBIST_ASSIGN_OR_RETURN(const SelectionObject* object, selections().find(selection));
     auto prepared = object->selected->prepare();
     return prepared ? Status{} : forward_error(prepared);
-  });
-}
-
-cubist_status cubist_selection_launch(cubist_selection* selection, const cubist_decode_args* args,
-                                      void* stream) {
-  return guard([&]() -> Status {
-    CUBIST_RETURN_IF_ERROR(check_struct(args, "args"));
-    CUBIST_ASSIGN_OR_RETURN(const SelectionObject* object, selections().find(selection));
-    return object->selected->launch(from_c(*args), static_cast<cuda::CUstream>(stream));
   });
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "capi/handle_table.h"
+#include "capi/launch_memo.h"
 #include "cubist/cubist.h"
 #include "runtime/runtime.h"
 #include "runtime/selected.h"
@@ -14,6 +15,7 @@ namespace cubist::capi {
 
 struct RuntimeObject {
   std::shared_ptr<runtime::Runtime> runtime;
+  LaunchMemo memo;  ///< holds no part of the runtime, and goes before it
 };
 
 /// A selection with the strings its C views hand out.

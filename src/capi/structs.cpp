@@ -117,6 +117,52 @@ Result<DeviceProfile> from_c(const cubist_device& c) {
   return device;
 }
 
+namespace {
+
+/// A list of the caller's in place of `out`; NULL leaves that as it is.
+Status take_list(std::string_view field, const char* const* list, std::uint32_t count,
+                 std::vector<std::string>& out) {
+  if (list == nullptr) {
+    if (count == 0) return {};
+    return fail(StatusCode::kInvalidArgument, "options.{} is NULL and num_{} is {}", field, field,
+                count);
+  }
+  out.clear();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (list[i] == nullptr) {
+      return fail(StatusCode::kInvalidArgument, "options.{}[{}] is NULL", field, i);
+    }
+    out.emplace_back(list[i]);
+  }
+  return {};
+}
+
+Result<trust::Settings> trust_from_c(const cubist_runtime_options& c) {
+  CUBIST_RETURN_IF_ERROR(
+      check_enum("options.manifest_signatures", c.manifest_signatures, CUBIST_POLICY_REFUSE));
+  CUBIST_RETURN_IF_ERROR(
+      check_enum("options.foreign_store", c.foreign_store, CUBIST_POLICY_REFUSE));
+  CUBIST_RETURN_IF_ERROR(check_bool("options.accept_older_serial", c.accept_older_serial));
+  CUBIST_ASSIGN_OR_RETURN(trust::Settings settings, trust::settings_from_environment());
+  CUBIST_RETURN_IF_ERROR(
+      take_list("trusted_keys", c.trusted_keys, c.num_trusted_keys, settings.trusted_keys));
+  CUBIST_RETURN_IF_ERROR(
+      take_list("key_statements", c.key_statements, c.num_key_statements, settings.key_statements));
+  CUBIST_RETURN_IF_ERROR(
+      take_list("revocations", c.revocations, c.num_revocations, settings.revocations));
+  const auto policy = [](std::int32_t value) {
+    return static_cast<trust::Policy>(value - CUBIST_POLICY_ALLOW);
+  };
+  if (c.manifest_signatures != CUBIST_POLICY_DEFAULT) {
+    settings.manifest_signatures = policy(c.manifest_signatures);
+  }
+  if (c.foreign_store != CUBIST_POLICY_DEFAULT) settings.foreign_store = policy(c.foreign_store);
+  settings.accept_older_serial = c.accept_older_serial != 0;
+  return settings;
+}
+
+}  // namespace
+
 Result<runtime::RuntimeOptions> from_c(const cubist_runtime_options& c) {
   CUBIST_RETURN_IF_ERROR(check_bool("options.offline", c.offline));
   CUBIST_RETURN_IF_ERROR(check_bool("options.strict", c.strict));
@@ -135,10 +181,47 @@ Result<runtime::RuntimeOptions> from_c(const cubist_runtime_options& c) {
     options.manifests.emplace_back(c.manifests[i]);
   }
   if (c.store_dir != nullptr) options.store_dir = c.store_dir;
+  CUBIST_ASSIGN_OR_RETURN(options.trust, trust_from_c(c));
   return options;
 }
 
-launcher::CallArgs from_c(const cubist_decode_args& c) {
+namespace {
+
+Result<launcher::TensorLayout> layout_from_c(const cubist_tensor_layout& c) {
+  CUBIST_RETURN_IF_ERROR(check_struct(&c, "args.o_layout"));
+  CUBIST_RETURN_IF_ERROR(check_enum("args.o_layout.dtype", c.dtype, CUBIST_DTYPE_E2M1));
+  if (c.rank < 1 || c.rank > launcher::TensorLayout::kMaxRank) {
+    return fail(StatusCode::kInvalidArgument, "args.o_layout.rank is {}; it must be 1..{}", c.rank,
+                launcher::TensorLayout::kMaxRank);
+  }
+  launcher::TensorLayout layout;
+  layout.dtype = static_cast<Dtype>(c.dtype);
+  layout.rank = c.rank;
+  std::copy_n(c.shape, c.rank, layout.shape.begin());
+  std::copy_n(c.strides, c.rank, layout.strides.begin());
+  return layout;
+}
+
+/// What only some kernels know.
+Status fill_further(const cubist_attention_args& c, launcher::CallArgs& args) {
+  args.cum_seq_lens_kv = address(c.cum_seq_lens_kv);
+  args.k_sf = address(c.k_sf);
+  args.v_sf = address(c.v_sf);
+  args.o_sf = address(c.o_sf);
+  args.sliding_pool = address(c.sliding_pool);
+  args.topk_lens = address(c.topk_lens);
+  std::transform(c.sage_scales, c.sage_scales + args.sage_scales.size(), args.sage_scales.begin(),
+                 [](const float* scale) { return address(scale); });
+  if (c.o_sf_scale != 0.0F) args.o_sf_scale = c.o_sf_scale;
+  if (c.o_sf_start_index != -1) args.o_sf_start_index = c.o_sf_start_index;
+  if (c.o_layout == nullptr) return {};
+  CUBIST_ASSIGN_OR_RETURN(args.o_layout, layout_from_c(*c.o_layout));
+  return {};
+}
+
+}  // namespace
+
+Result<launcher::CallArgs> from_c(const cubist_attention_args& c) {
   launcher::CallArgs args;
   args.q = address(c.q);
   args.k = address(c.k);
@@ -156,7 +239,16 @@ launcher::CallArgs from_c(const cubist_decode_args& c) {
   args.scales = {c.q_scale, c.k_scale, c.v_scale, c.sm_scale, c.o_scale};
   args.bmm1_scale_log2 = address(c.bmm1_scale_log2);
   args.bmm2_scale = address(c.bmm2_scale);
+  CUBIST_RETURN_IF_ERROR(fill_further(c, args));
   return args;
+}
+
+ScaleArguments from_c(const cubist_scales& c) {
+  return {{address(c.q_scale_device), address(c.k_scale_device), address(c.v_scale_device),
+           address(c.sm_scale_device), address(c.o_scale_device)},
+          {c.q_scale, c.k_scale, c.v_scale, c.sm_scale, c.o_scale},
+          address(c.out_bmm1_scale_log2),
+          address(c.out_bmm2_scale)};
 }
 
 void to_c(const DeviceProfile& device, cubist_device& out) {
@@ -167,6 +259,19 @@ void to_c(const DeviceProfile& device, cubist_device& out) {
               out.max_active_clusters);
   std::memset(out.name, 0, sizeof(out.name));
   std::strncpy(out.name, device.name.c_str(), sizeof(out.name) - 1);
+}
+
+void to_c(const runtime::WorkspaceNeed& need, cubist_workspace_info& out) {
+  out.alignment = need.alignment;
+  out.size_bytes = need.size;
+  out.zero_bytes = need.zero_size;
+}
+
+void to_c(const launcher::TensorLayout& layout, cubist_tensor_layout& out) {
+  out.dtype = static_cast<int32_t>(layout.dtype);
+  out.rank = layout.rank;
+  std::copy_n(layout.shape.begin(), layout.rank, out.shape);
+  std::copy_n(layout.strides.begin(), layout.rank, out.strides);
 }
 
 }  // namespace cubist::capi

@@ -5,6 +5,7 @@
 #include "base/result.h"
 #include "cubist/cubist.h"
 #include "launcher/call_args.h"
+#include "launcher/scales.h"
 #include "model/attention_problem.h"
 #include "model/device_profile.h"
 #include "model/launch_plan.h"
@@ -28,9 +29,19 @@ Status check_struct(const Struct* value, std::string_view name) {
 Result<AttentionProblem> from_c(const cubist_attention_problem& problem);
 Result<DeviceProfile> from_c(const cubist_device& device);
 Result<runtime::RuntimeOptions> from_c(const cubist_runtime_options& options);
-launcher::CallArgs from_c(const cubist_decode_args& args);
+Result<launcher::CallArgs> from_c(const cubist_attention_args& args);
+
+struct ScaleArguments {
+  launcher::DeviceScales device;
+  launcher::HostScales host;
+  std::uint64_t bmm1_scale_log2 = 0;
+  std::uint64_t bmm2_scale = 0;
+};
+ScaleArguments from_c(const cubist_scales& scales);
 
 /// struct_size stays as the caller has it.
 void to_c(const DeviceProfile& device, cubist_device& out);
+void to_c(const runtime::WorkspaceNeed& need, cubist_workspace_info& out);
+void to_c(const launcher::TensorLayout& layout, cubist_tensor_layout& out);
 
 }  // namespace cubist::capi

@@ -26,6 +26,11 @@ struct AuxKernel {
   Dtype dtype_o = Dtype::kBf16;  ///< of a reduction
 };
 
+/// "cubist_reduce_o_bf16": for people.
+std::string describe(const AuxKernel& kernel);
+
+/// Whether the record is that kernel, for whatever device.
+bool is_aux_kernel(const KernelRecord& record, const AuxKernel& wanted);
 /// Whether the record is that kernel and runs on a device of compute capability `device_sm`.
 bool is_aux_kernel(const KernelRecord& record, const AuxKernel& wanted, std::uint32_t device_sm);
 

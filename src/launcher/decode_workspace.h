@@ -36,4 +36,12 @@ inline constexpr std::uint64_t kCountedTiles = 16384;
 /// errors  kInvalidArgument: the sizes do not fit 63 bits
 Result<DecodeWorkspace> decode_workspace(const LaunchPlan& plan);
 
+/// At least what every split launch of a kernel needs, piece by piece.
+///
+/// max_ctas   selector::max_split_ctas: tiles times splits, or a persistent launch's CTAs
+/// max_batch  sequences
+/// errors     as above
+Result<DecodeWorkspace> decode_workspace_bound(const KernelTraits& traits, std::int64_t max_ctas,
+                                               std::int32_t max_batch);
+
 }  // namespace cubist::launcher

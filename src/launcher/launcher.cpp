@@ -42,7 +42,8 @@ Result<ReadyPlan> Launcher::find_ready(const Selection& selection, const Context
     const LaunchPlan& plan = selection.plans[i];
     Status holds = check_plan_fits(plan, context);
     if (holds) {
-      CUBIST_ASSIGN_OR_RETURN(const LoadedKernel* kernel, modules_.load(plan, context, stream));
+      CUBIST_ASSIGN_OR_RETURN(const LoadedKernel* kernel,
+                              modules_.load(*plan.record, context, stream));
       holds = check_clusters(*driver_, plan, *kernel, context);
       if (holds) return ReadyPlan{&plan, kernel, &context};
       if (holds.error().code() != StatusCode::kDeviceMismatch) return forward_error(holds);

@@ -2,12 +2,14 @@
 
 #include <memory>
 #include <mutex>
+#include <span>
 
 #include "base/result.h"
 #include "driver/driver.h"
 #include "launcher/context_list.h"
 #include "launcher/context_table.h"
 #include "launcher/module_cache.h"
+#include "launcher/prepare.h"
 #include "model/launch_plan.h"
 
 namespace cubist::launcher {
@@ -45,6 +47,19 @@ class Launcher {
   ///         message is the first plan's reason)
   Result<ReadyPlan> ready(const Selection& selection, ReadyMemo& memo,
                           const cuda::CUstream* stream);
+
+  /// Loads kernels into the current context, several at once; those that are loaded already cost a
+  /// look-up. Other kernels are loaded although one fails.
+  ///
+  /// num_threads  at most; 0: as many as the machine has, up to kMaxPrepareThreads
+  /// bring        told once of the kernels that are to be loaded, before the first is
+  /// errors       of ContextTable::current; kInterrupted: of `bring`; what befell single kernels is
+  ///              in the report
+  Result<PrepareReport> prepare(std::span<const KernelRecord* const> records,
+                                unsigned num_threads = 0, const BringKernels& bring = {});
+
+  /// The device behind the context that is current. errors  of ContextTable::current
+  Result<const ContextInfo*> current_context() { return contexts_.current(*driver_); }
 
   LoadCounters counters() const { return modules_.counters(); }
 

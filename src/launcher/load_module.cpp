@@ -8,26 +8,27 @@ namespace {
 // Above this, dynamic shared memory needs the per-function opt-in. Unit: bytes.
 // Source: CUDA driver API, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
 constexpr std::uint32_t kSharedMemOptInBytes = 48 * 1024;
-// Source: CUDA driver API, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED.
-constexpr std::uint32_t kPortableClusterCtas = 8;
 
 /// While it lives, this thread may make calls that would otherwise spoil captures on other threads
 /// (and be refused).
 class RelaxedCapture {
  public:
-  explicit RelaxedCapture(const driver::Driver& driver) : driver_(driver) { exchange(); }
-  ~RelaxedCapture() { exchange(); }
+  explicit RelaxedCapture(const driver::Driver& driver) : driver_(driver), relaxed_(exchange()) {}
+  ~RelaxedCapture() {
+    if (relaxed_) exchange();
+  }
   RelaxedCapture(const RelaxedCapture&) = delete;
   RelaxedCapture& operator=(const RelaxedCapture&) = delete;
 
  private:
-  void exchange() {
+  bool exchange() {
     const auto function = driver_.table().cuThreadExchangeStreamCaptureMode;
-    if (function != nullptr) function(&mode_);  // cannot fail but for a null pointer
+    return function != nullptr && function(&mode_) == cuda::CUDA_SUCCESS;
   }
 
   const driver::Driver& driver_;
   cuda::CUstreamCaptureMode mode_ = cuda::CU_STREAM_CAPTURE_MODE_RELAXED;
+  bool relaxed_;
 };
 
 Status set_attribute(const driver::Driver& driver, cuda::CUfunction function,
@@ -36,20 +37,15 @@ Status set_attribute(const driver::Driver& driver, cuda::CUfunction function,
                       "cuFuncSetAttribute");
 }
 
-Status set_attributes(const driver::Driver& driver, const LaunchPlan& plan,
+Status set_attributes(const driver::Driver& driver, const KernelTraits& traits,
                       cuda::CUfunction function) {
-  const std::uint32_t smem = std::max(plan.smem, plan.record->traits.smem);
-  if (smem > kSharedMemOptInBytes) {
+  if (traits.smem > kSharedMemOptInBytes) {
     CUBIST_RETURN_IF_ERROR(set_attribute(driver, function,
                                          cuda::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                         static_cast<int>(smem)));
+                                         static_cast<int>(traits.smem)));
   }
-  // By the kernel's traits, not by this plan alone: the next plan of the same kernel may have more
-  // CTAs a cluster.
-  const bool clusters =
-      plan.record->traits.multi_ctas_kv_mode == MultiCtasKvMode::kClusterSharedMemory ||
-      plan.cluster[0] * plan.cluster[1] * plan.cluster[2] > kPortableClusterCtas;
-  if (clusters) {
+  // Only the cluster reduction has more than 8 CTAs a cluster, the limit of what needs no opt-in.
+  if (traits.multi_ctas_kv_mode == MultiCtasKvMode::kClusterSharedMemory) {
     CUBIST_RETURN_IF_ERROR(set_attribute(
         driver, function, cuda::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
   }
@@ -59,8 +55,7 @@ Status set_attributes(const driver::Driver& driver, const LaunchPlan& plan,
 }  // namespace
 
 Result<ModuleAndFunction> load_module(const driver::Driver& driver, const VerifiedCubin& cubin,
-                                      const LaunchPlan& plan) {
-  const KernelRecord& record = *plan.record;
+                                      const KernelRecord& record) {
   CUBIST_RETURN_IF_ERROR(check_elf_extent(cubin.bytes(), record.name));
 
   const RelaxedCapture relaxed(driver);
@@ -81,7 +76,7 @@ Result<ModuleAndFunction> load_module(const driver::Driver& driver, const Verifi
         record.name, record.sha256.hex());
   }
   status = driver.check(found, "cuModuleGetFunction");
-  if (status) status = set_attributes(driver, plan, function);
+  if (status) status = set_attributes(driver, record.traits, function);
   if (!status) return forward_error(status, fmt::format("kernel '{}'", record.name));
   return ModuleAndFunction{module.release(), function};
 }

@@ -2,7 +2,7 @@
 
 #include "base/result.h"
 #include "driver/driver.h"
-#include "model/launch_plan.h"
+#include "model/kernel_record.h"
 #include "model/verified_cubin.h"
 
 namespace cubist::launcher {
@@ -31,10 +31,11 @@ struct ModuleAndFunction {
   cuda::CUfunction function = nullptr;
 };
 
-/// Loads the cubin into the current context, finds the plan's function and sets its attributes:
-/// dynamic shared memory above 48 KiB, clusters above 8 CTAs. Other threads' stream captures stay
-/// valid. On failure the module is unloaded again.
+/// Loads the cubin into the current context, finds the record's function and sets its attributes by
+/// the record's traits, which bound those of every plan: dynamic shared memory above 48 KiB,
+/// clusters above 8 CTAs. Other threads' stream captures stay valid. On failure the module is
+/// unloaded again.
 Result<ModuleAndFunction> load_module(const driver::Driver& driver, const VerifiedCubin& cubin,
-                                      const LaunchPlan& plan);
+                                      const KernelRecord& record);
 
 }  // namespace cubist::launcher

@@ -24,15 +24,16 @@ KernelSlot& ModuleCache::slot(const KernelRecord& record) {
   return *made;
 }
 
-Result<const LoadedKernel*> ModuleCache::load(const LaunchPlan& plan, const ContextInfo& context,
+Result<const LoadedKernel*> ModuleCache::load(const KernelRecord& record,
+                                              const ContextInfo& context,
                                               const cuda::CUstream* stream) {
-  KernelSlot& slot = this->slot(*plan.record);
+  KernelSlot& slot = this->slot(record);
   if (const LoadedKernel* found = slot.find(context.id)) return found;
-  if (stream != nullptr) CUBIST_RETURN_IF_ERROR(refuse_capture(*plan.record, *stream));
+  if (stream != nullptr) CUBIST_RETURN_IF_ERROR(refuse_capture(record, *stream));
 
   const std::lock_guard lock(slot.mutex_);
   if (const LoadedKernel* found = slot.find(context.id)) return found;
-  Result<LoadedKernel> loaded = load_now(plan, context);
+  Result<LoadedKernel> loaded = load_now(record, context);
   if (!loaded) {
     failed_loads_.fetch_add(1, std::memory_order_relaxed);
     return forward_error(loaded);
@@ -57,17 +58,17 @@ Status ModuleCache::refuse_capture(const KernelRecord& record, cuda::CUstream st
   return fail(StatusCode::kCapture, "{}", context);
 }
 
-Result<LoadedKernel> ModuleCache::load_now(const LaunchPlan& plan,
+Result<LoadedKernel> ModuleCache::load_now(const KernelRecord& record,
                                            const ContextInfo& context) const {
-  CUBIST_ASSIGN_OR_RETURN(const VerifiedCubin cubin, source_(*plan.record));
+  CUBIST_ASSIGN_OR_RETURN(const VerifiedCubin cubin, source_(record));
   const auto start = std::chrono::steady_clock::now();
-  Result<ModuleAndFunction> loaded = load_module(*driver_, cubin, plan);
+  Result<ModuleAndFunction> loaded = load_module(*driver_, cubin, record);
   const auto elapsed = std::chrono::steady_clock::now() - start;
   nanoseconds_.fetch_add(static_cast<std::uint64_t>(
                              std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count()),
                          std::memory_order_relaxed);
   if (!loaded) return forward_error(loaded);
-  log(LogLevel::kDebug, "loaded '{}' on device {} in {} us", plan.record->name, context.ordinal,
+  log(LogLevel::kDebug, "loaded '{}' on device {} in {} us", record.name, context.ordinal,
       std::chrono::duration_cast<std::chrono::microseconds>(elapsed).count());
   return LoadedKernel{context.handle, context.id, loaded->module, loaded->function};
 }

@@ -14,7 +14,6 @@
 #include "launcher/context_list.h"
 #include "launcher/context_table.h"
 #include "model/kernel_record.h"
-#include "model/launch_plan.h"
 #include "model/verified_cubin.h"
 
 namespace cubist::launcher {
@@ -61,14 +60,14 @@ class ModuleCache {
   /// The slot of a record's (sha256, name); stays where it is as long as the cache lives.
   KernelSlot& slot(const KernelRecord& record);
 
-  /// The plan's kernel in `context`, which must be current; loads it if it is not there yet.
+  /// The record's kernel in `context`, which must be current; loads it if it is not there yet.
   ///
   /// stream  the launch's stream; null where nothing is launched (prepare). errors:
   /// kCapture      the kernel is not loaded and `stream` is being captured; the capture stays valid
   /// kIntegrity    the cubin's structure is broken
   /// kManifestInvalid  the cubin has no function of that name
   /// and what the source and the driver answer. After an error nothing stays loaded.
-  Result<const LoadedKernel*> load(const LaunchPlan& plan, const ContextInfo& context,
+  Result<const LoadedKernel*> load(const KernelRecord& record, const ContextInfo& context,
                                    const cuda::CUstream* stream);
 
   LoadCounters counters() const;
@@ -86,7 +85,7 @@ class ModuleCache {
   };
 
   Status refuse_capture(const KernelRecord& record, cuda::CUstream stream) const;
-  Result<LoadedKernel> load_now(const LaunchPlan& plan, const ContextInfo& context) const;
+  Result<LoadedKernel> load_now(const KernelRecord& record, const ContextInfo& context) const;
   void unload_all();
 
   std::shared_ptr<driver::Driver> driver_;

@@ -42,8 +42,7 @@ Status check_geometry(const LaunchPlan& plan) {
 
 }  // namespace
 
-Status check_plan_fits(const LaunchPlan& plan, const ContextInfo& context) {
-  const KernelRecord& record = *plan.record;
+Status check_kernel_fits(const KernelRecord& record, const ContextInfo& context) {
   const DeviceProfile& device = context.profile;
   if (!runs_on(record.traits.arch, device.sm)) {
     return fail(StatusCode::kDeviceMismatch,
@@ -51,12 +50,24 @@ Status check_plan_fits(const LaunchPlan& plan, const ContextInfo& context) {
                 record.name, to_string(record.traits.arch), context.ordinal, device.name,
                 device.sm);
   }
-  if (plan.smem > device.max_smem_optin) {
+  if (record.traits.smem > device.max_smem_optin) {
     return fail(
         StatusCode::kDeviceMismatch,
         "kernel '{}' needs {} bytes of shared memory, device {} ('{}') gives a block at most "
         "{}",
-        record.name, plan.smem, context.ordinal, device.name, device.max_smem_optin);
+        record.name, record.traits.smem, context.ordinal, device.name, device.max_smem_optin);
+  }
+  return {};
+}
+
+Status check_plan_fits(const LaunchPlan& plan, const ContextInfo& context) {
+  const KernelRecord& record = *plan.record;
+  const DeviceProfile& device = context.profile;
+  CUBIST_RETURN_IF_ERROR(check_kernel_fits(record, context));
+  if (plan.smem > record.traits.smem) {
+    return fail(StatusCode::kInternal,
+                "kernel '{}' was planned with {} bytes of shared memory; its manifest says {}",
+                record.name, plan.smem, record.traits.smem);
   }
   CUBIST_RETURN_IF_ERROR(check_geometry(plan));
   if (product(plan.cluster) > 1 && device.sm < kFirstSmWithClusters) {

@@ -6,11 +6,18 @@
 
 namespace cubist::launcher {
 
+/// Whether the kernel can be loaded on the context's device at all: architecture and shared memory.
+/// Pure.
+///
+/// errors  kDeviceMismatch: the message names kernel, device, need and limit
+Status check_kernel_fits(const KernelRecord& record, const ContextInfo& context);
+
 /// What can be known of plan and device before a kernel is fetched or loaded: architecture, shared
 /// memory, cluster support, and the driver's limits on grid and block. Pure.
 ///
-/// errors  kDeviceMismatch: the message names kernel, device, need and limit
-///         kInternal: a geometry no device takes
+/// errors  kDeviceMismatch: as check_kernel_fits; no clusters
+///         kInternal: a geometry no device takes, or more shared memory than the kernel's traits
+///         say
 Status check_plan_fits(const LaunchPlan& plan, const ContextInfo& context);
 
 }  // namespace cubist::launcher

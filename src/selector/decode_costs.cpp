@@ -105,7 +105,7 @@ DecodeSplit split_static(const Request& request, const KernelTraits& traits, std
       std::clamp<std::int64_t>(ceil_div(tiles * traits.tile_kv, kMinKeysPerCta), 1, kMaxCtasPerKv);
   DecodeSplit best = {columns, 1, std::numeric_limits<double>::max()};
   for (std::int64_t split = 1; split <= most; ++split) {
-    if (split > 1 && ctas * split > kMaxWaves * cost.per_sm * request.num_sms) break;
+    if (split > 1 && ctas * split > max_split_ctas(traits, request.num_sms)) break;
     double time = static_time(cost, request.num_sms, ceil_div(tiles, split), ctas * split);
     if (split > 1) time += kJoin + kStaticPart * static_cast<double>(split);
     if (time < best.microseconds) {
@@ -129,6 +129,11 @@ DecodeSplit split_persistent(const Request& request, const KernelTraits& traits,
 }
 
 }  // namespace
+
+std::int64_t max_split_ctas(const KernelTraits& traits, std::int32_t num_sms) {
+  if (traits.scheduler == TileScheduler::kPersistent) return num_sms;
+  return kMaxWaves * static_cost(traits).per_sm * num_sms;
+}
 
 DecodeSplit best_split(const Request& request, const KernelTraits& traits, std::int64_t columns) {
   if (traits.scheduler == TileScheduler::kPersistent) {

@@ -20,4 +20,8 @@ struct DecodeSplit {
 /// docs/results/h200-decode-sweep.json.
 DecodeSplit best_split(const Request& request, const KernelTraits& traits, std::int64_t columns);
 
+/// CTAs that a launch split over keys has at most, whatever the problem: all sequences, heads and
+/// splits counted.
+std::int64_t max_split_ctas(const KernelTraits& traits, std::int32_t num_sms);
+
 }  // namespace cubist::selector

@@ -21,6 +21,7 @@ Status launch_once(Rig& rig, launcher::Launcher& launcher, ReadyMemo& memo) {
 
 /// A plan that takes every step there is: opt-in shared memory, large clusters, occupancy.
 void ask_for_everything(Rig& rig) {
+  rig.record.traits.multi_ctas_kv_mode = MultiCtasKvMode::kClusterSharedMemory;
   LaunchPlan& plan = rig.selection.plans[0];
   plan.grid = {16, 1, 1};
   plan.cluster = {16, 1, 1};

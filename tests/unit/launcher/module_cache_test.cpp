@@ -35,7 +35,7 @@ TEST_CASE("a kernel is loaded once a context under any number of threads") {
       threads.emplace_back([&, i] {
         fake_cuda().set_current(rig.context);
         for (int again = 0; again < 100; ++again) {
-          found[i] = cache.load(rig.plan(), current(contexts, rig), &rig.stream).value();
+          found[i] = cache.load(rig.record, current(contexts, rig), &rig.stream).value();
         }
       });
     }
@@ -55,9 +55,9 @@ TEST_CASE("each context has its own module, unloaded with that context current")
   {
     ContextTable contexts;
     ModuleCache cache(rig.driver, rig.source());
-    const auto* first = cache.load(rig.plan(), current(contexts, rig), &rig.stream).value();
+    const auto* first = cache.load(rig.record, current(contexts, rig), &rig.stream).value();
     fake_cuda().set_current(other);
-    const auto* second = cache.load(rig.plan(), current(contexts, rig), nullptr).value();
+    const auto* second = cache.load(rig.record, current(contexts, rig), nullptr).value();
     CHECK(first->module != second->module);
     CHECK(fake_cuda().leaks().modules == 2);
   }
@@ -70,12 +70,12 @@ TEST_CASE("a new context at a destroyed one's address loads anew") {
   {
     ContextTable contexts;
     ModuleCache cache(rig.driver, rig.source());
-    REQUIRE(cache.load(rig.plan(), current(contexts, rig), nullptr).has_value());
+    REQUIRE(cache.load(rig.record, current(contexts, rig), nullptr).has_value());
     fake_cuda().destroy_context(rig.context);
     const cuda::CUcontext again = fake_cuda().create_context(0);
     REQUIRE(again == rig.context);
     fake_cuda().set_current(again);
-    REQUIRE(cache.load(rig.plan(), current(contexts, rig), nullptr).has_value());
+    REQUIRE(cache.load(rig.record, current(contexts, rig), nullptr).has_value());
     CHECK(cache.counters().loads == 2);
     CHECK(fake_cuda().leaks().modules == 1);
   }
@@ -90,29 +90,17 @@ TEST_CASE("shared memory is opted in above 48 KiB and not at 48 KiB") {
     rig.selection.plans[0].smem = smem;
     ContextTable contexts;
     ModuleCache cache(rig.driver, rig.source());
-    REQUIRE(cache.load(rig.plan(), current(contexts, rig), &rig.stream).has_value());
+    REQUIRE(cache.load(rig.record, current(contexts, rig), &rig.stream).has_value());
     CHECK(fake_cuda().count("cuFuncSetAttribute") == (smem > 49152 ? 1 : 0));
   }
 }
 
-TEST_CASE("clusters above 8 CTAs are allowed for at load") {
-  Rig rig;
-  rig.selection.plans[0].cluster = {16, 1, 1};
-  rig.record.traits.smem = 0;
-  rig.selection.plans[0].smem = 0;
-  ContextTable contexts;
-  ModuleCache cache(rig.driver, rig.source());
-  REQUIRE(cache.load(rig.plan(), current(contexts, rig), &rig.stream).has_value());
-  CHECK(fake_cuda().count("cuFuncSetAttribute") == 1);
-}
-
-TEST_CASE(
-    "a kernel of the cluster reduction is allowed large clusters whatever its first plan has") {
+TEST_CASE("a kernel of the cluster reduction is allowed large clusters at load") {
   Rig rig;
   rig.record.traits.multi_ctas_kv_mode = MultiCtasKvMode::kClusterSharedMemory;
   ContextTable contexts;
   ModuleCache cache(rig.driver, rig.source());
-  REQUIRE(cache.load(rig.plan(), current(contexts, rig), &rig.stream).has_value());
+  REQUIRE(cache.load(rig.record, current(contexts, rig), &rig.stream).has_value());
   CHECK(fake_cuda().count("cuFuncSetAttribute") == 2);
 }
 
@@ -121,13 +109,13 @@ TEST_CASE("a load during capture is refused with the kernel's name and the captu
   ContextTable contexts;
   ModuleCache cache(rig.driver, rig.source());
   fake_cuda().begin_capture(rig.stream);
-  const auto refused = cache.load(rig.plan(), current(contexts, rig), &rig.stream);
+  const auto refused = cache.load(rig.record, current(contexts, rig), &rig.stream);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code() == StatusCode::kCapture);
   CHECK_THAT(refused.error().message(), Contains("'decode_one'") && Contains("prepare"));
   CHECK(rig.cubins_asked == 0);
   CHECK(fake_cuda().end_capture(rig.stream));
-  CHECK(cache.load(rig.plan(), current(contexts, rig), &rig.stream).has_value());
+  CHECK(cache.load(rig.record, current(contexts, rig), &rig.stream).has_value());
 }
 
 TEST_CASE("the legacy stream is refused while another stream captures") {
@@ -136,7 +124,7 @@ TEST_CASE("the legacy stream is refused while another stream captures") {
   ModuleCache cache(rig.driver, rig.source());
   fake_cuda().begin_capture(rig.stream);
   const cuda::CUstream legacy = nullptr;
-  const auto refused = cache.load(rig.plan(), current(contexts, rig), &legacy);
+  const auto refused = cache.load(rig.record, current(contexts, rig), &legacy);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code() == StatusCode::kCapture);
   CHECK_THAT(refused.error().message(), Contains("prepare") && Contains("(906)"));
@@ -149,7 +137,7 @@ TEST_CASE("a load for one stream leaves another stream's capture valid") {
   ModuleCache cache(rig.driver, rig.source());
   const cuda::CUstream other = fake_cuda().create_stream();
   fake_cuda().begin_capture(other);
-  CHECK(cache.load(rig.plan(), current(contexts, rig), &rig.stream).has_value());
+  CHECK(cache.load(rig.record, current(contexts, rig), &rig.stream).has_value());
   CHECK(fake_cuda().end_capture(other));
   CHECK(fake_cuda().count("cuThreadExchangeStreamCaptureMode") == 2);
 }
@@ -158,9 +146,9 @@ TEST_CASE("a loaded kernel is found during capture") {
   Rig rig;
   ContextTable contexts;
   ModuleCache cache(rig.driver, rig.source());
-  const auto* loaded = cache.load(rig.plan(), current(contexts, rig), &rig.stream).value();
+  const auto* loaded = cache.load(rig.record, current(contexts, rig), &rig.stream).value();
   fake_cuda().begin_capture(rig.stream);
-  CHECK(cache.load(rig.plan(), current(contexts, rig), &rig.stream).value() == loaded);
+  CHECK(cache.load(rig.record, current(contexts, rig), &rig.stream).value() == loaded);
   CHECK(fake_cuda().end_capture(rig.stream));
 }
 
@@ -169,7 +157,7 @@ TEST_CASE("a load that is for no stream leaves every capture valid") {
   ContextTable contexts;
   ModuleCache cache(rig.driver, rig.source());
   fake_cuda().begin_capture(rig.stream);
-  CHECK(cache.load(rig.plan(), current(contexts, rig), nullptr).has_value());
+  CHECK(cache.load(rig.record, current(contexts, rig), nullptr).has_value());
   CHECK(fake_cuda().end_capture(rig.stream));
   CHECK(fake_cuda().count("cuStreamIsCapturing") == 0);
 }
@@ -178,7 +166,7 @@ TEST_CASE("a cubin without the function is the manifest's fault and leaves no mo
   Rig rig(90, {"another_function"});
   ContextTable contexts;
   ModuleCache cache(rig.driver, rig.source());
-  const auto refused = cache.load(rig.plan(), current(contexts, rig), &rig.stream);
+  const auto refused = cache.load(rig.record, current(contexts, rig), &rig.stream);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code() == StatusCode::kManifestInvalid);
   CHECK_THAT(refused.error().message(),
@@ -191,7 +179,7 @@ TEST_CASE("a cubin for another architecture is a device mismatch") {
   Rig rig(100, {"decode_one"});
   ContextTable contexts;
   ModuleCache cache(rig.driver, rig.source());
-  const auto refused = cache.load(rig.plan(), current(contexts, rig), &rig.stream);
+  const auto refused = cache.load(rig.record, current(contexts, rig), &rig.stream);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code() == StatusCode::kDeviceMismatch);
   CHECK_THAT(refused.error().message(), Contains("'decode_one'") && Contains("(209)"));
@@ -205,10 +193,10 @@ TEST_CASE("a source that has no bytes is asked again by the next load") {
     if (++asked == 1) return fail(StatusCode::kOffline, "missing");
     return rig.source()(record);
   });
-  const auto refused = cache.load(rig.plan(), current(contexts, rig), &rig.stream);
+  const auto refused = cache.load(rig.record, current(contexts, rig), &rig.stream);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().code() == StatusCode::kOffline);
-  CHECK(cache.load(rig.plan(), current(contexts, rig), &rig.stream).has_value());
+  CHECK(cache.load(rig.record, current(contexts, rig), &rig.stream).has_value());
   CHECK(asked == 2);
 }
 
