@@ -7,8 +7,6 @@
 namespace cubist {
 namespace {
 
-constexpr std::uint64_t kWorkspaceAddress = 0x6000'0000'0000;
-constexpr std::uint64_t kLseAddress = 0x7500'0000'0000;
 constexpr std::uint64_t kCounterBytes = std::uint64_t{8192} * 256 * 4;
 
 /// 100, 103, or 10100 for a family cubin: the published metadata's way of writing it.
@@ -82,7 +80,8 @@ void append_reduction(const LaunchPlan& plan, JsonWriter& json) {
   json.value(reduction.num_head_dim_ctas).end(']').end('}');
 }
 
-void append_lse(const LaunchPlan& plan, const AttentionProblem& problem, JsonWriter& json) {
+void append_lse(const LaunchPlan& plan, const AttentionProblem& problem,
+                const PlanAddresses& addresses, JsonWriter& json) {
   json.key("lse_kernel");
   if (!plan.lse.needed) {
     json.raw("null");
@@ -95,7 +94,7 @@ void append_lse(const LaunchPlan& plan, const AttentionProblem& problem, JsonWri
   // Statistics lie at the front of the workspace, behind the counters where the call has them.
   const bool counts = problem.phase != Phase::kContext;
   json.key("scalars").begin('[');
-  json.value(kWorkspaceAddress + (counts ? kCounterBytes : 0)).value(kLseAddress);
+  json.value(addresses.workspace + (counts ? kCounterBytes : 0)).value(addresses.lse);
   if (!is_old_layout(plan)) {
     json.value(problem.num_q_heads);
     json.value(problem.lse_stride_tokens != -1 ? problem.lse_stride_tokens
@@ -127,7 +126,8 @@ void append_traits(const KernelTraits& traits, const LaunchPlan& plan, JsonWrite
   json.field("skip_softmax", traits.skip_softmax);
 }
 
-void append_plan(const LaunchPlan& plan, const AttentionProblem& problem, JsonWriter& json) {
+void append_plan(const LaunchPlan& plan, const AttentionProblem& problem,
+                 const PlanAddresses& addresses, JsonWriter& json) {
   json.field("kernel", plan.record->name);
   json.field("sha256", plan.record->sha256.hex());
   json.list("grid", plan.grid);
@@ -139,7 +139,7 @@ void append_plan(const LaunchPlan& plan, const AttentionProblem& problem, JsonWr
   append_traits(plan.record->traits, plan, json);
   if (!is_old_layout(plan)) json.field("reshape_factor_kv", plan.reshape_factor_kv);
   append_reduction(plan, json);
-  append_lse(plan, problem, json);
+  append_lse(plan, problem, addresses, json);
   json.field("revision", to_string(plan.revision));
   json.key("fallback");
   if (plan.fallback == FallbackReason::kNone) {
@@ -174,14 +174,15 @@ std::string_view to_string(FallbackReason reason) {
 
 void append_plan_fields(const LaunchPlan& plan, const AttentionProblem& problem, std::string& out) {
   JsonWriter json(out);
-  append_plan(plan, problem, json);
+  append_plan(plan, problem, {}, json);
 }
 
 void append_answer_json(std::string_view in_text, const AttentionProblem& problem,
-                        const Selection& selection, std::string& out) {
+                        const Selection& selection, std::string& out,
+                        const PlanAddresses& addresses) {
   JsonWriter json(out);
   begin_answer(in_text, true, json);
-  append_plan(selection.best(), problem, json);
+  append_plan(selection.best(), problem, addresses, json);
   json.key("alternatives").begin('[');
   for (std::uint32_t i = 1; i < selection.num_plans; ++i) {
     const LaunchPlan& plan = selection.plans[i];

@@ -9,13 +9,16 @@
 
 namespace cubist {
 
+/// Addresses that the extra launches' scalars hold: by default those made up for the recordings, so
+/// that a line can be compared with a recording as it is.
+struct PlanAddresses {
+  std::uint64_t workspace = 0x6000'0000'0000;
+  std::uint64_t lse = 0x7500'0000'0000;
+};
+
 /// Appends the fields of a plan, without brackets: `"kernel":...,"sha256":...,...`, under the names
 /// and in the order of the recordings of the published runtime, then ours: fallback (null, or why
 /// the plan is not the published rule's own choice) and min_active_clusters.
-///
-/// The extra launches' scalars hold addresses; those are the recordings' stand-in addresses, so
-/// that a line can be compared with a recording as it is: workspace 0x6000'0000'0000, lse
-/// 0x7500'0000'0000.
 void append_plan_fields(const LaunchPlan& plan, const AttentionProblem& problem, std::string& out);
 
 /// Appends one line's answer, without newline:
@@ -23,7 +26,8 @@ void append_plan_fields(const LaunchPlan& plan, const AttentionProblem& problem,
 /// {"in":...,"ok":false,"error_kind":"unsupported","error":"..."}. `in_text` empty: "in" is left
 /// out.
 void append_answer_json(std::string_view in_text, const AttentionProblem& problem,
-                        const Selection& selection, std::string& out);
+                        const Selection& selection, std::string& out,
+                        const PlanAddresses& addresses = {});
 void append_error_json(std::string_view in_text, const Error& error, std::string& out);
 
 /// "rule_finds_no_kernel", "rule_splits_head_groups", "rule_refuses"; empty for kNone.

@@ -191,9 +191,9 @@ class ProblemReader {
     bool has_gpcs = false;
     std::string_view key;
     while (reader_.next_key(key)) {
-      if (key == "id" || key == "family") {
-        std::string_view label;
-        if (!reader_.skip_value(label)) return false;
+      if (key == "id" || key == "family" || key == "addresses") {
+        std::string_view passed_over;
+        if (!reader_.skip_value(passed_over)) return false;
         continue;
       }
       const ProblemField* field = find_problem_field(key);

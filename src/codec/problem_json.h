@@ -15,8 +15,9 @@ struct ProblemLine {
 };
 
 /// Reads one problem: a JSON object with a problem's fields, or an object whose "in" is one (its
-/// other keys, results of an earlier run, are passed over). "id" and "family" are labels. Fields
-/// left out keep the defaults; sm, num_sms and gpcs replace those of `device`.
+/// other keys, results of an earlier run, are passed over). "id" and "family" are labels, and
+/// "addresses" is for launches; all three are passed over. Fields left out keep the defaults; sm,
+/// num_sms and gpcs replace those of `device`.
 ///
 /// errors  kInvalidArgument: no JSON, an unknown or repeated field, a wrong type; with the offset
 ///         and the field's name. Values out of range are the selector's to refuse.

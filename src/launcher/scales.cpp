@@ -95,7 +95,7 @@ float scale_log2(double bmm1) { return static_cast<float>(bmm1 * std::numbers::l
 FusedScales fuse_scales(float q_scale, float k_scale, float sm_scale, float v_scale,
                         float o_scale) {
   const float bmm1 = q_scale * k_scale * sm_scale;
-  return {scale_log2(bmm1), v_scale * o_scale};
+  return {scale_log2(bmm1), v_scale * o_scale, bmm1};
 }
 
 Result<std::int32_t> head_dim_before_absorption(const AttentionProblem& problem) {

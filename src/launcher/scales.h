@@ -27,6 +27,7 @@ namespace cubist::launcher {
 struct FusedScales {
   float bmm1_log2 = 0.0F;  ///< q * k * sm, times log2(e)
   float bmm2 = 1.0F;       ///< v * o
+  float bmm1 = 0.0F;       ///< q * k * sm
 };
 
 /// bmm1 * log2(e), multiplied in double and rounded once. The only host code that multiplies by

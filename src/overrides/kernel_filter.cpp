@@ -27,7 +27,7 @@ constexpr std::string_view kTruth = "true or false";
 using R = KernelRecord;
 
 const std::array<FilterField, 13> kFields = {{
-    {"kernel", [](const R& r) { return r.name; }, is_name, "a kernel's name"},
+    {"kernel", [](const R& r) { return std::string(r.name); }, is_name, "a kernel's name"},
     {"sha256", [](const R& r) { return r.sha256.hex(); }, is_digest, "64 hexadecimal digits"},
     {"tile_q", [](const R& r) { return number(r.traits.tile_q); }, is_count, kCount},
     {"tile_kv", [](const R& r) { return number(r.traits.tile_kv); }, is_count, kCount},

@@ -11,9 +11,11 @@
 #include <thread>
 
 #include "driver/driver_table.h"
+#include "support/fake_aux.h"
 #include "support/fake_decode.h"
 #include "support/fake_elf.h"
 #include "support/fake_state.h"
+#include "support/fake_tensor_map.h"
 
 namespace cubist::test {
 namespace {
@@ -331,21 +333,59 @@ CUresult cuOccupancyMaxActiveClusters(int* count, CUfunction function,
   return CUDA_SUCCESS;
 }
 
-/// Takes what the driver would; what a stand-in kernel reads is in the parameter block beside.
-CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType, unsigned int rank,
+/// The driver's rules for tiled descriptors without interleave (CUDA driver API reference).
+bool takes_tensor_map(const FakeTensorMap& map) {
+  constexpr std::uint32_t kPackedFp4 = 14;
+  constexpr std::array<std::uint32_t, 13> kBytes = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
+  constexpr std::array<std::uint32_t, 4> kSpans = {1U << 30, 32, 64, 128};
+  const bool packed = map.type == kPackedFp4;
+  if (!packed && map.type >= kBytes.size()) return false;
+  if (map.rank < 1 || map.rank > 5 || map.swizzle >= kSpans.size()) return false;
+  const std::uint64_t alignment = packed ? 32 : 16;
+  if (map.address == 0 || map.address % alignment != 0) return false;
+  for (std::uint32_t i = 0; i < map.rank; ++i) {
+    if (map.dims[i] < 1 || map.dims[i] > std::uint64_t{1} << 32) return false;
+    if (map.box[i] < 1 || map.box[i] > 256) return false;
+    if (map.element_strides[i] < 1 || map.element_strides[i] > 8) return false;
+    if (i == 0) continue;
+    const std::uint64_t stride = map.strides[i - 1];
+    if (stride % alignment != 0 || stride >= std::uint64_t{1} << 40) return false;
+  }
+  if (packed) return map.dims[0] % 128 == 0 && map.box[0] == 128 && map.swizzle % 3 == 0;
+  const std::uint32_t row = map.box[0] * kBytes[map.type];
+  return row % 16 == 0 && row <= kSpans[map.swizzle];
+}
+
+/// Takes what the driver would, and lays it down so that a test can read it again.
+CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, unsigned int rank,
                                 void* address, const std::uint64_t* dims,
                                 const std::uint64_t* strides, const std::uint32_t* box,
-                                const std::uint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle,
-                                CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
+                                const std::uint32_t* element_strides,
+                                CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
   FAKE_CALL(cuTensorMapEncodeTiled);
-  if (map == nullptr || address == nullptr || rank < 1 || rank > 5) return CUDA_ERROR_INVALID_VALUE;
-  for (unsigned int i = 0; i < rank; ++i) {
-    const bool stride_fits = i == 0 || strides[i - 1] % 16 == 0;
-    if (dims[i] == 0 || box[i] == 0 || box[i] > 256 || !stride_fits)
-      return CUDA_ERROR_INVALID_VALUE;
+  if (map == nullptr || reinterpret_cast<std::uintptr_t>(map) % 64 != 0) {
+    return CUDA_ERROR_INVALID_VALUE;
   }
+  if (rank < 1 || rank > 5) return CUDA_ERROR_INVALID_VALUE;
+  FakeTensorMap made;
+  made.address = reinterpret_cast<std::uint64_t>(address);
+  made.type = type;
+  made.rank = rank;
+  made.swizzle = swizzle;
+  made.interleave = interleave;
+  made.l2_promotion = promotion;
+  made.oob_fill = fill;
+  for (unsigned int i = 0; i < rank; ++i) {
+    if (box[i] > 256) return CUDA_ERROR_INVALID_VALUE;
+    made.dims[i] = dims[i];
+    made.box[i] = static_cast<std::uint16_t>(box[i]);
+    made.element_strides[i] = static_cast<std::uint8_t>(element_strides[i]);
+    if (i > 0) made.strides[i - 1] = strides[i - 1];
+  }
+  if (!takes_tensor_map(made)) return CUDA_ERROR_INVALID_VALUE;
   *map = {};
-  map->opaque[0] = reinterpret_cast<std::uint64_t>(address);
+  std::memcpy(static_cast<void*>(map), &made, sizeof(made));
   return CUDA_SUCCESS;
 }
 
@@ -371,7 +411,10 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
     launch.captured = stream->capture == CU_STREAM_CAPTURE_STATUS_ACTIVE;
   }
   const auto* bytes = static_cast<const std::uint8_t*>(parameters[0]);
-  launch.params.assign(bytes, bytes + state.param_bytes);
+  const std::size_t size =
+      fake_elf_param_bytes(found->module->image, found->name).value_or(state.param_bytes);
+  launch.params.assign(bytes, bytes + size);
+  if (!launch.captured) run_fake_aux_kernel(launch);
   if (!launch.captured && !run_fake_kernel(launch)) return CUDA_ERROR_ILLEGAL_ADDRESS;
   state.launches.push_back(std::move(launch));
   return CUDA_SUCCESS;
@@ -409,7 +452,7 @@ CUresult cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
   void* const memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   std::memset(memory, 0xa5, bytes);  // never accidentally zero
-  state.allocations.insert(memory);
+  state.allocations[reinterpret_cast<std::uintptr_t>(memory)] = {bytes, current->ordinal};
   *address = reinterpret_cast<CUdeviceptr>(memory);
   return CUDA_SUCCESS;
 }
@@ -417,7 +460,7 @@ CUresult cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
 CUresult cuMemFree(CUdeviceptr address) {
   FAKE_CALL_IN_CONTEXT(cuMemFree);
   void* const memory = reinterpret_cast<void*>(address);
-  if (state.allocations.erase(memory) == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (state.allocations.erase(address) == 0) return CUDA_ERROR_INVALID_VALUE;
   std::free(memory);
   return CUDA_SUCCESS;
 }
@@ -432,6 +475,26 @@ CUresult cuMemcpyDtoH(void* to, CUdeviceptr from, std::size_t bytes) {
   FAKE_CALL_IN_CONTEXT(cuMemcpyDtoH);
   std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
   return CUDA_SUCCESS;
+}
+
+CUresult cuPointerGetAttribute(void* value, CUpointer_attribute attribute, CUdeviceptr address) {
+  FAKE_CALL(cuPointerGetAttribute);
+  auto found = state.allocations.upper_bound(address);
+  if (found == state.allocations.begin()) return CUDA_ERROR_INVALID_VALUE;
+  const auto& [start, allocation] = *--found;
+  if (address >= start + allocation.bytes) return CUDA_ERROR_INVALID_VALUE;
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      *static_cast<int*>(value) = allocation.ordinal;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      *static_cast<CUdeviceptr*>(value) = start;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      *static_cast<std::size_t*>(value) = allocation.bytes;
+      return CUDA_SUCCESS;
+  }
+  return CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMemsetD8Async(CUdeviceptr address, unsigned char value, std::size_t bytes,

@@ -42,4 +42,26 @@ bool fake_elf_has_function(const void* image, const std::string& name) {
   return false;
 }
 
+std::optional<std::size_t> fake_elf_param_bytes(const void* image, const std::string& name) {
+  constexpr std::uint8_t kParamBytes = 0x19;
+  const Elf64_Ehdr* header = header_of(image);
+  if (header == nullptr) return std::nullopt;
+  const auto* bytes = static_cast<const std::uint8_t*>(image);
+  const auto* sections = reinterpret_cast<const Elf64_Shdr*>(bytes + header->e_shoff);
+  const auto* names = reinterpret_cast<const char*>(bytes + sections[header->e_shstrndx].sh_offset);
+  for (unsigned s = 0; s < header->e_shnum; ++s) {
+    if (".nv.info." + name != names + sections[s].sh_name) continue;
+    // Records: format, id, a 16-bit value, and where the format is 4 a payload of that length.
+    const std::uint8_t* at = bytes + sections[s].sh_offset;
+    const std::uint8_t* const end = at + sections[s].sh_size;
+    while (end - at >= 4) {
+      std::uint16_t value = 0;
+      std::memcpy(&value, at + 2, sizeof(value));
+      if (at[1] == kParamBytes) return value;
+      at += 4 + (at[0] == 4 ? value : 0);
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace cubist::test

@@ -11,5 +11,7 @@ namespace cubist::test {
 /// tested).
 std::optional<int> fake_elf_sm(const void* image);
 bool fake_elf_has_function(const void* image, const std::string& name);
+/// Bytes of the function's parameter block, where the image says so (.nv.info of the function).
+std::optional<std::size_t> fake_elf_param_bytes(const void* image, const std::string& name);
 
 }  // namespace cubist::test

@@ -12,12 +12,14 @@
 #include "codec/problem_json.h"
 #include "command.h"
 #include "driver/device_query.h"
+#include "launch_jsonl.h"
 #include "launch_run.h"
 #include "manifest_names.h"
 #include "runtime/runtime.h"
 #include "select_device.h"
 #include "select_flags.h"
 #include "select_text.h"
+#include "trust_options.h"
 
 namespace cubist::tools {
 namespace {
@@ -27,19 +29,30 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kLaunchHelp =
     R"(Launches the kernel that serves a problem on a GPU of this machine: random inputs,
 one launch compared with a float64 reference on the CPU, then launches in a row for time.
-Kernels of the family cubist_decode can be launched (shipped for sm_90a: H100, H200).
+Kernels of the family cubist_decode can be launched so (shipped for sm_90a: H100, H200).
 
 The kernel is fetched into the store if it is not there, verified, loaded. With --dry-run
 nothing is fetched or launched and no GPU is needed: the plan is printed, for --device or
 for the GPU that is present.
 
-Exit code 9: no driver or no GPU here, or none the manifest's kernels run on.
+With --dry-run --jsonl, problems are read from a file or standard input, one JSON object a
+line as for 'cubist select --jsonl', and every line is answered with the plan and what the
+launch would pass to the driver: parameter bytes (params_size, params_hex from
+params_hex_offset on), tensor maps, and the extra launches (reduction_kernel, lse_kernel).
+Kernels of the trtllm-gen family are answered too. Addresses are made up, the same for
+each line, unless the line has them beside its fields:
+  {"num_q_heads": 64, "addresses": {"q": "0x7f0000000000", "workspace": 4096, ...}}
+
+Exit code 9: no driver or no GPU here, or none the manifest's kernels run on. Exit code 2
+with --jsonl: some line was no problem; the others were answered.
 
 Examples:
   cubist launch --num-q-heads 64 --num-kv-heads 8 --head-dim 64 --batch 32 \
       --max-q-len 4 --max-kv-len 8192 --page-size 32
   cubist launch --num-q-heads 32 --dtype-kv e4m3 --sinks --lse --repeat 100
-  cubist launch --dry-run --device h200 --num-q-heads 96 --max-q-len 8)";
+  cubist launch --dry-run --device h200 --num-q-heads 96 --max-q-len 8
+  cubist launch --dry-run --jsonl -m flashinfer-0.6.13 problems.jsonl > launches.jsonl
+  cubist launch --dry-run --jsonl -m flashinfer-0.6.13 < problems.jsonl)";
 
 struct LaunchArguments {
   std::vector<std::string> manifests = {"cubist-decode"};
@@ -48,6 +61,8 @@ struct LaunchArguments {
   bool offline = false;
   bool strict = false;
   bool dry_run = false;
+  bool jsonl = false;
+  std::string file;
   int gpu = 0;
   int repeats = 20;
   std::uint64_t seed = 1;
@@ -62,6 +77,7 @@ Result<std::shared_ptr<runtime::Runtime>> open_runtime(const LaunchArguments& ar
   options.store_dir = arguments.store;
   options.offline = arguments.offline;
   options.strict = arguments.strict;
+  CUBIST_ASSIGN_OR_RETURN(options.trust, trust_settings());
   return runtime::Runtime::open(options);
 }
 
@@ -198,9 +214,23 @@ ExitCode run_dry(const LaunchArguments& arguments, const CommonOptions& common) 
   return ExitCode::kOk;
 }
 
+/// Only what the float64 reference knows can be launched and judged here.
+Status check_reference(const Selection& selection) {
+  const LaunchPlan& plan = selection.best();
+  if (plan.family == KernelFamily::kCubistDecode) return {};
+  return fail(StatusCode::kUnsupported,
+              "kernel '{}' is of the family {}; 'cubist launch' has inputs and a reference for "
+              "cubist_decode kernels alone. Launch it through the library, or see what would be "
+              "launched with --dry-run --jsonl",
+              plan.record->name, to_string(plan.family));
+}
+
 ExitCode launch_selected(const LaunchArguments& arguments, const CommonOptions& common,
                          runtime::Selected& selected, const ProblemAndDevice& value,
                          PresentGpu& gpu) {
+  if (const Status checkable = check_reference(selected.selection()); !checkable) {
+    return report_error(common, checkable.error());
+  }
   auto session = GpuSession::open(*gpu.driver, arguments.gpu);
   if (!session) return report_error(common, session.error());
   gpu.session = *std::move(session);
@@ -237,7 +267,45 @@ ExitCode run_gpu(const LaunchArguments& arguments, const CommonOptions& common) 
   return launch_selected(arguments, common, **selected, *value, *gpu);
 }
 
+Status check_combination(const LaunchArguments& arguments) {
+  if (!arguments.jsonl && !arguments.file.empty()) {
+    return fail(StatusCode::kInvalidArgument,
+                "'{}': a file of problems goes with --dry-run --jsonl; one problem is given by "
+                "flags",
+                arguments.file);
+  }
+  if (!arguments.jsonl) return {};
+  if (!arguments.dry_run) {
+    return fail(StatusCode::kInvalidArgument,
+                "--jsonl goes with --dry-run: it shows what would be launched, without a GPU");
+  }
+  const auto given = arguments.flags.given();
+  if (given.empty() && !arguments.flags.names_device()) return {};
+  return fail(StatusCode::kInvalidArgument,
+              "{} does not go with --jsonl: each line gives its own problem and device (sm, "
+              "num_sms, gpcs)",
+              given.empty() ? "--device" : flag_of(given.front().field->name));
+}
+
+ExitCode run_jsonl_command(const LaunchArguments& arguments, const CommonOptions& common) {
+  LaunchJsonl what;
+  what.manifests = arguments.manifests;
+  what.file = arguments.file.empty() ? "-" : arguments.file;
+  what.strict = arguments.strict;
+  auto device = arguments.flags.device();
+  if (!device) return report_error(common, device.error());
+  what.device = *std::move(device);
+  const auto counts = run_launch_jsonl(what);
+  if (!counts) return report_error(common, counts.error());
+  if (!common.quiet) print_counts(*counts);
+  return counts->malformed == 0 ? ExitCode::kOk : ExitCode::kUsage;
+}
+
 ExitCode run_launch_command(const LaunchArguments& arguments, const CommonOptions& common) {
+  if (const Status good = check_combination(arguments); !good) {
+    return report_error(common, good.error());
+  }
+  if (arguments.jsonl) return run_jsonl_command(arguments, common);
   if (arguments.flags.names_device() && !arguments.dry_run) {
     return report_error(common, Error(StatusCode::kInvalidArgument,
                                       "--device names a preset and goes with --dry-run; --gpu "
@@ -258,12 +326,17 @@ void add_launch_command(CommandContext context) {
   command->add_flag("--offline", arguments->offline, "Ask no source that needs the network");
   command->add_flag("--strict", arguments->strict, "Refuse where the published rules refuse");
   command->add_flag("--dry-run", arguments->dry_run, "Print the plan; fetch and launch nothing");
+  command->add_flag("--jsonl", arguments->jsonl,
+                    "With --dry-run: answer problems line by line, with parameter bytes");
+  command->add_option("file", arguments->file,
+                      "With --jsonl: file of problems; '-' or nothing: standard input");
   command->add_option("--gpu", arguments->gpu, "Which GPU of this machine, from 0")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--repeat", arguments->repeats, "Launches in a row for time; 0: none")
       ->check(CLI::Range(0, 1000000));
   command->add_option("--seed", arguments->seed, "Of the random inputs");
   arguments->flags.add_to(*command);
+  add_trust_options(*command);
   add_common_options(*command, context.common);
   command->callback(
       [context, arguments] { context.exit_code = run_launch_command(*arguments, context.common); });

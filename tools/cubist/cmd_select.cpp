@@ -22,6 +22,7 @@
 #include "select_jsonl.h"
 #include "select_sweep.h"
 #include "select_text.h"
+#include "trust_options.h"
 
 namespace cubist::tools {
 namespace {
@@ -88,13 +89,6 @@ selector::SelectOptions options_of(const SelectArguments& arguments) {
   return options;
 }
 
-/// "--num-q-heads" of num_q_heads.
-std::string flag_of(std::string_view field) {
-  std::string flag = "--" + std::string(field);
-  std::replace(flag.begin(), flag.end(), '_', '-');
-  return flag;
-}
-
 /// Each line says all of its problem, so a flag that says part of one would be ignored.
 Status check_jsonl_flags(const SelectArguments& arguments) {
   std::string flag = arguments.explain ? "--explain" : "";
@@ -136,14 +130,7 @@ ExitCode select_jsonl(const SelectArguments& arguments, const CommonOptions& com
   const auto options = options_of(arguments);
   const auto counts = run_jsonl(ruled, *device, options, STDIN_FILENO, STDOUT_FILENO);
   if (!counts) return report_error(common, counts.error());
-  if (!common.quiet) {
-    std::fprintf(stderr,
-                 "%llu plans (%llu of them fallbacks), %llu refused, %llu malformed lines\n",
-                 static_cast<unsigned long long>(counts->plans),
-                 static_cast<unsigned long long>(counts->fallbacks),
-                 static_cast<unsigned long long>(counts->refused),
-                 static_cast<unsigned long long>(counts->malformed));
-  }
+  if (!common.quiet) print_counts(*counts);
   return counts->malformed == 0 ? ExitCode::kOk : ExitCode::kUsage;
 }
 
@@ -256,6 +243,7 @@ ExitCode run_select(const SelectArguments& arguments, const CommonOptions& commo
 void add_select_command(CommandContext context) {
   auto arguments = std::make_shared<SelectArguments>();
   CLI::App* command = context.app.add_subcommand("select", select_help());
+  add_trust_options(*command);
   add_common_options(*command, context.common);
   auto* manifest =
       command->add_option("-m,--manifest", arguments->manifests,

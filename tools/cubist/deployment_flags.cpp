@@ -8,6 +8,7 @@
 
 #include "codec/problem_fields.h"
 #include "document/json_text.h"
+#include "select_flags.h"
 
 namespace cubist::tools {
 namespace {
@@ -28,12 +29,6 @@ constexpr std::array<std::string_view, 8> kLeftOut = {
 template <std::size_t N>
 bool holds(const std::array<std::string_view, N>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-std::string flag_of(std::string_view field) {
-  std::string flag = "--" + std::string(field);
-  std::replace(flag.begin(), flag.end(), '_', '-');
-  return flag;
 }
 
 std::string all_names_of(std::string_view field) {

@@ -9,13 +9,19 @@
 #include "codec/device_presets.h"
 
 namespace cubist::tools {
+
+std::string flag_of(std::string_view field) {
+  std::string flag = "--" + std::string(field);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
 namespace {
 
 constexpr const char* kDefaultDevice = "b200";
 
 std::string flag_names(std::string_view field) {
-  std::string names = "--" + std::string(field);
-  std::replace(names.begin(), names.end(), '_', '-');
+  std::string names = flag_of(field);
   if (field == "max_q_len") names += ",--s-qo";
   if (field == "max_kv_len") names += ",--kv-len";
   if (field == "head_dim_qk") names += ",--head-dim";

@@ -44,6 +44,9 @@ class ProblemFlags {
   std::vector<std::string> texts_;  // by field; empty: not given
 };
 
+/// "--num-q-heads" of num_q_heads.
+std::string flag_of(std::string_view field);
+
 /// dtype_kv is K's and V's type together; the flags that name one side win over it whatever the
 /// order.
 Status set_fields(const std::vector<ProblemFlags::Given>& given, ProblemAndDevice& out);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -34,8 +35,8 @@ struct Task {
 class LineAnswerer {
  public:
   LineAnswerer(const RuledSelection& ruled, const DeviceProfile& device,
-               const selector::SelectOptions& options)
-      : ruled_(ruled), device_(device), options_(options) {}
+               const selector::SelectOptions& options, AppendAnswer append)
+      : ruled_(ruled), device_(device), options_(options), append_(append) {}
 
   void answer(Task& task) {
     std::string_view rest = task.input;
@@ -59,10 +60,12 @@ class LineAnswerer {
                !status) {
       ++task.counts.refused;
       append_error_json(problem_.in_text, status.error(), task.output);
+    } else if (status = append_(line, problem_, selection_, task.output); !status) {
+      ++task.counts.refused;
+      append_error_json(problem_.in_text, status.error(), task.output);
     } else {
       ++task.counts.plans;
       if (selection_.best().fallback != FallbackReason::kNone) ++task.counts.fallbacks;
-      append_answer_json(problem_.in_text, problem_.value.problem, selection_, task.output);
     }
     task.output.push_back('\n');
   }
@@ -70,6 +73,7 @@ class LineAnswerer {
   const RuledSelection& ruled_;
   const DeviceProfile& device_;
   const selector::SelectOptions& options_;
+  AppendAnswer append_;
   ProblemLine problem_;
   Selection selection_;
 };
@@ -108,11 +112,12 @@ Status write_all(int output, std::string_view text) {
 class JsonlRun {
  public:
   JsonlRun(const RuledSelection& ruled, const DeviceProfile& device,
-           const selector::SelectOptions& options, int output)
+           const selector::SelectOptions& options, int output, AppendAnswer append)
       : ruled_(ruled),
         device_(device),
         options_(options),
         output_(output),
+        append_(append),
         threads_(std::clamp(std::thread::hardware_concurrency(), 1U, 16U)) {}
 
   Status answer(std::string_view lines) {
@@ -120,7 +125,7 @@ class JsonlRun {
     line_ += static_cast<std::uint64_t>(std::count(lines.begin(), lines.end(), '\n'));
     std::atomic<std::size_t> next{0};
     const auto work = [&] {
-      LineAnswerer answerer(ruled_, device_, options_);
+      LineAnswerer answerer(ruled_, device_, options_, append_);
       for (std::size_t i = next++; i < tasks.size(); i = next++) answerer.answer(tasks[i]);
     };
     std::vector<std::thread> helpers;
@@ -145,6 +150,7 @@ class JsonlRun {
   const DeviceProfile& device_;
   const selector::SelectOptions& options_;
   int output_;
+  AppendAnswer append_;
   unsigned threads_;
   std::uint64_t line_ = 1;
   JsonlCounts counts_;
@@ -157,9 +163,23 @@ bool more_is_waiting(int input) {
 
 }  // namespace
 
+void print_counts(const JsonlCounts& counts) {
+  std::fputs(fmt::format("{} plans ({} of them fallbacks), {} refused, {} malformed lines\n",
+                         counts.plans, counts.fallbacks, counts.refused, counts.malformed)
+                 .c_str(),
+             stderr);
+}
+
+Status append_plan_answer(std::string_view /*line*/, const ProblemLine& problem,
+                          const Selection& selection, std::string& out) {
+  append_answer_json(problem.in_text, problem.value.problem, selection, out);
+  return {};
+}
+
 Result<JsonlCounts> run_jsonl(const RuledSelection& ruled, const DeviceProfile& device,
-                              const selector::SelectOptions& options, int input, int output) {
-  JsonlRun run(ruled, device, options, output);
+                              const selector::SelectOptions& options, int input, int output,
+                              AppendAnswer append) {
+  JsonlRun run(ruled, device, options, output, append);
   std::string buffer;
   while (true) {
     const std::size_t filled = buffer.size();

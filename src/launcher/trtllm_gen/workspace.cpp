@@ -27,11 +27,13 @@ bool wants_stats(const AttentionProblem& problem, HeuristicRevision revision) {
   return problem.lse;
 }
 
-}  // namespace
+bool leaves_partial_results(const KernelTraits& traits) {
+  return traits.multi_ctas_kv_mode == MultiCtasKvMode::kGlobalMemory ||
+         traits.multi_ctas_kv_mode == MultiCtasKvMode::kSeparateReduction;
+}
 
-Workspace carve_workspace(const AttentionProblem& problem, const LaunchPlan& plan,
-                          std::int32_t num_sms) {
-  const KernelTraits& traits = plan.record->traits;
+Workspace carve(const AttentionProblem& problem, HeuristicRevision revision,
+                const KernelTraits& traits, std::uint64_t ctas, std::int32_t num_sms) {
   Workspace workspace;
   std::uint64_t offset = 0;
   if (problem.phase != Phase::kContext) {
@@ -39,17 +41,15 @@ Workspace carve_workspace(const AttentionProblem& problem, const LaunchPlan& pla
     workspace.counters_bytes = kCounterBytes;
     offset = align16(offset + kCounterBytes);
   }
-  if (wants_stats(problem, plan.revision)) {
+  if (wants_stats(problem, revision)) {
     workspace.softmax_stats = offset;
-    offset = align16(offset + stats_bytes(problem, plan.revision));
+    offset = align16(offset + stats_bytes(problem, revision));
   }
   workspace.partial_stats_bytes =
       static_cast<std::uint64_t>(num_sms) * traits.step_q * kStatsEntryBytes;
   if (problem.phase != Phase::kContext) {
     workspace.scratch = offset;
-    if (traits.multi_ctas_kv_mode == MultiCtasKvMode::kGlobalMemory ||
-        traits.multi_ctas_kv_mode == MultiCtasKvMode::kSeparateReduction) {
-      const std::uint64_t ctas = std::uint64_t{plan.grid[0]} * plan.grid[1] * plan.grid[2];
+    if (leaves_partial_results(traits)) {
       const std::uint64_t columns =
           std::uint64_t{traits.head_dim_per_cta_v} * (traits.two_cta_mma ? 2 : 1);
       offset +=
@@ -58,6 +58,19 @@ Workspace carve_workspace(const AttentionProblem& problem, const LaunchPlan& pla
   }
   workspace.required_bytes = offset;
   return workspace;
+}
+
+}  // namespace
+
+Workspace carve_workspace(const AttentionProblem& problem, const LaunchPlan& plan,
+                          std::int32_t num_sms) {
+  const std::uint64_t ctas = std::uint64_t{plan.grid[0]} * plan.grid[1] * plan.grid[2];
+  return carve(problem, plan.revision, plan.record->traits, ctas, num_sms);
+}
+
+Workspace bound_workspace(const AttentionProblem& problem, HeuristicRevision revision,
+                          const KernelTraits& traits, std::int32_t num_sms) {
+  return carve(problem, revision, traits, static_cast<std::uint64_t>(num_sms), num_sms);
 }
 
 Status check_workspace(const Workspace& workspace, std::uint64_t given_bytes) {

@@ -29,6 +29,14 @@ struct Workspace {
 Workspace carve_workspace(const AttentionProblem& problem, const LaunchPlan& plan,
                           std::int32_t num_sms);
 
+/// The workspace of a launch of this kernel that is as large as any can be, of a problem of at most
+/// this batch, max_q_len and sum_seq_q: no such launch needs more. Statistics grow with those, and
+/// a kernel that leaves partial results (multi_ctas_kv_mode gmem, gmem_separate) is launched with
+/// at most as many CTAs as the device has SMs, since the KV split only uses SMs that are left over.
+/// Pure.
+Workspace bound_workspace(const AttentionProblem& problem, HeuristicRevision revision,
+                          const KernelTraits& traits, std::int32_t num_sms);
+
 /// errors  kInvalidArgument: the buffer is smaller than required_bytes; says both
 Status check_workspace(const Workspace& workspace, std::uint64_t given_bytes);
 

@@ -63,3 +63,26 @@ TEST_CASE("a context launch over pages uses neither counters nor scratch") {
   CHECK(workspace.counters == Workspace::kNone);
   CHECK(workspace.required_bytes == 0);
 }
+
+TEST_CASE("a bound is what the largest split launch needs, and never less") {
+  Call call;
+  call.record.traits.multi_ctas_kv_mode = MultiCtasKvMode::kGlobalMemory;
+  const AttentionProblem largest = prepare_problem(call.problem);
+  const Workspace bound = bound_workspace(largest, call.plan.revision, call.record.traits, 148);
+  for (const std::uint32_t ctas : {1U, 2U, 147U, 148U}) {
+    call.plan.grid = {ctas, 1, 1};
+    for (const std::int32_t batch : {1, 4}) {
+      for (const bool lse : {false, true}) {
+        call.problem.batch = batch;
+        call.problem.lse = lse;
+        AttentionProblem most = largest;
+        most.lse = lse;
+        CHECK(call.carve().required_bytes <=
+              bound_workspace(most, call.plan.revision, call.record.traits, 148).required_bytes);
+      }
+    }
+  }
+  call.problem.lse = false;
+  CHECK(call.carve().required_bytes == bound.required_bytes);
+  CHECK(bound.counters_bytes == kCounters);
+}
