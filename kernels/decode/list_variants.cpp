@@ -1,16 +1,19 @@
 // Prints the decode kernels there are for one architecture, a line each, for scripts/build-kernels:
-//   name type_q type_kv dtype_q dtype_kv head_dim tile_q tile_kv threads smem scheduler
+//   name source type_q type_kv dtype_q dtype_kv head_dim head_dim_vo tile_q tile_kv threads smem
+//   scheduler
 // Usage: list_variants ARCH SMEM_LIMIT, with SMEM_LIMIT one of those below (bytes).
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "mla_variant.h"
 #include "stream_variant.h"
 #include "variant.h"
 
 namespace {
 
+using cubist_decode::MlaVariant;
 using cubist_decode::StreamVariant;
 using cubist_decode::Type;
 using cubist_decode::Variant;
@@ -27,10 +30,23 @@ void print(const char* arch, bool is_stream = false) {
   if (!V::kFits) return;
   const char* q = dtype_name(V::kQ);
   const char* kv = dtype_name(V::kKv);
-  std::printf("cubist_decode_q_%s_kv_%s_o_%s_h%d_q%d_%s%s %s %s %s %s %d %d %d %d %d %s\n", q, kv,
-              q, V::kHeadDim, V::kTileQ, is_stream ? "stream_" : "", arch, type_name(V::kQ),
-              type_name(V::kKv), q, kv, V::kHeadDim, V::kTileQ, V::kTileKv, V::kThreads,
-              V::kSmemBytes, is_stream ? "persistent" : "static");
+  std::printf("cubist_decode_q_%s_kv_%s_o_%s_h%d_q%d_%s%s %s %s %s %s %s %d %d %d %d %d %d %s\n", q,
+              kv, q, V::kHeadDim, V::kTileQ, is_stream ? "stream_" : "", arch,
+              is_stream ? "stream_decode.cu" : "decode.cu", type_name(V::kQ), type_name(V::kKv), q,
+              kv, V::kHeadDim, V::kHeadDim, V::kTileQ, V::kTileKv, V::kThreads, V::kSmemBytes,
+              is_stream ? "persistent" : "static");
+}
+
+template <Type kType>
+void print_mla(const char* arch) {
+  using V = MlaVariant<kType>;
+  const char* type = dtype_name(kType);
+  std::printf(
+      "cubist_decode_q_%s_kv_%s_o_%s_h%dv%d_q%d_stream_%s mla_decode.cu %s %s %s %s %d %d %d "
+      "%d %d %d persistent\n",
+      type, type, type, V::kHeadDimQk, V::kHeadDimVo, V::kTileQ, arch, type_name(kType),
+      type_name(kType), type, type, V::kHeadDimQk, V::kHeadDimVo, V::kTileQ, V::kTileKv,
+      V::kThreads, V::kSmemBytes);
 }
 
 template <Type kQ, Type kKv, int kHeadDim, int kSmemLimit>
@@ -63,6 +79,7 @@ void print_streams(const char* arch) {
   print<StreamVariant<kType, 64, 128>>(arch, true);
   print<StreamVariant<kType, 128, 64>>(arch, true);
   print<StreamVariant<kType, 128, 128>>(arch, true);
+  print_mla<kType>(arch);
 }
 
 }  // namespace

@@ -83,6 +83,16 @@ __device__ __forceinline__ int add_acquire_release(std::int32_t* counter, int va
   return before;
 }
 
+/// What a counter is; what is visible then is as after add_acquire_release.
+__device__ __forceinline__ int load_acquire(const std::int32_t* counter) {
+  int value;
+  asm volatile("ld.acquire.gpu.global.s32 %0, [%1];"
+               : "=r"(value)
+               : "l"(__cvta_generic_to_global(counter))
+               : "memory");
+  return value;
+}
+
 __device__ __forceinline__ float exp2_approx(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));

@@ -167,12 +167,11 @@ __device__ __forceinline__ void mask_tile(float (&scores)[32], const RowLimits& 
   }
 }
 
-/// Probabilities of the tile from its scores, as A operand; rescales the sums where a maximum grew
-/// by more than kRescaleAt.
-template <class V>
-__device__ __forceinline__ void update_stream_softmax(const float (&scores)[32], float scale,
-                                                      StreamSums<V>& sums,
-                                                      std::uint32_t (&probabilities)[16]) {
+/// The largest score of each of the thread's two rows, scaled.
+struct RowMaxima {
+  float of_row[2];
+};
+__device__ __forceinline__ RowMaxima maxima_of(const float (&scores)[32], float scale) {
   float largest[2] = {scores[0], scores[2]};
 #pragma unroll
   for (int block = 0; block < 8; ++block) {
@@ -187,19 +186,41 @@ __device__ __forceinline__ void update_stream_softmax(const float (&scores)[32],
     largest[r] = fmaxf(largest[r], __shfl_xor_sync(0xffffffffU, largest[r], 1));
     largest[r] = fmaxf(largest[r], __shfl_xor_sync(0xffffffffU, largest[r], 2)) * scale;
   }
-  if (__any_sync(0xffffffffU, largest[0] > sums.maximum[0] + kRescaleAt ||
-                                  largest[1] > sums.maximum[1] + kRescaleAt)) {
-    float weight[2];
+  return {{largest[0], largest[1]}};
+}
+
+/// Whether a maximum of the warp's rows grew by more than kRescaleAt.
+template <class V>
+__device__ __forceinline__ bool must_rescale(const RowMaxima& largest, const StreamSums<V>& sums) {
+  return __any_sync(0xffffffffU, largest.of_row[0] > sums.maximum[0] + kRescaleAt ||
+                                     largest.of_row[1] > sums.maximum[1] + kRescaleAt);
+}
+
+/// Makes the maxima what the rows' sums are relative to; `weight`: what all that was summed before
+/// is to be multiplied by. The values are left to the caller.
+template <class V>
+__device__ __forceinline__ void raise_maxima(const RowMaxima& largest, StreamSums<V>& sums,
+                                             float (&weight)[2]) {
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      const float maximum = fmaxf(sums.maximum[r], largest[r]);
-      weight[r] = weight_of(sums.maximum[r], maximum);
-      sums.maximum[r] = maximum;
-      sums.sum[r] *= weight[r];
-    }
-#pragma unroll
-    for (int i = 0; i < V::kHeadDim / 2; ++i) sums.values[i] *= weight[i / 2 % 2];
+  for (int r = 0; r < 2; ++r) {
+    const float maximum = fmaxf(sums.maximum[r], largest.of_row[r]);
+    weight[r] = weight_of(sums.maximum[r], maximum);
+    sums.maximum[r] = maximum;
+    sums.sum[r] *= weight[r];
   }
+}
+
+template <class V>
+__device__ __forceinline__ void rescale_values(StreamSums<V>& sums, const float (&weight)[2]) {
+#pragma unroll
+  for (int i = 0; i < V::kHeadDim / 2; ++i) sums.values[i] *= weight[i / 2 % 2];
+}
+
+/// Probabilities of the tile from its scores, as A operand, added to the rows' sums.
+template <class V>
+__device__ __forceinline__ void add_probabilities(const float (&scores)[32], float scale,
+                                                  StreamSums<V>& sums,
+                                                  std::uint32_t (&probabilities)[16]) {
   const float reference[2] = {sums.maximum[0] == -INFINITY ? 0.0F : sums.maximum[0],
                               sums.maximum[1] == -INFINITY ? 0.0F : sums.maximum[1]};
 #pragma unroll
@@ -212,6 +233,19 @@ __device__ __forceinline__ void update_stream_softmax(const float (&scores)[32],
       probabilities[2 * block + r] = pack<V::kQ>(low, high);
     }
   }
+}
+
+template <class V>
+__device__ __forceinline__ void update_stream_softmax(const float (&scores)[32], float scale,
+                                                      StreamSums<V>& sums,
+                                                      std::uint32_t (&probabilities)[16]) {
+  const RowMaxima largest = maxima_of(scores, scale);
+  if (must_rescale(largest, sums)) {
+    float weight[2];
+    raise_maxima(largest, sums, weight);
+    rescale_values(sums, weight);
+  }
+  add_probabilities(scores, scale, sums, probabilities);
 }
 
 }  // namespace cubist_decode

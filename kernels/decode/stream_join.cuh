@@ -153,38 +153,48 @@ __device__ __forceinline__ bool join_groups(const CubistDecodeParams& params, co
   return true;
 }
 
-/// Writes the thread's two rows of O, two columns at a time, and their LSE.
+/// Writes columns [first_column, first_column + 8 kBlocks) of the thread's row g + 8 r of O, two at
+/// a time, from unnormalised sums, and, with the first of them, its LSE.
+template <class V, int kBlocks>
+__device__ __forceinline__ void write_half_row(const CubistDecodeParams& params, const Work& work,
+                                               ConsumerRows rows, int r, Softmax softmax,
+                                               const float (&values)[4 * kBlocks],
+                                               float output_scale, int first_column) {
+  const int thread = static_cast<int>(threadIdx.x) % 128;
+  const int index = thread / 32 * 16 + thread % 32 / 4 + 8 * r;
+  const Row row = row_of(work, rows.first + index);
+  if (index >= rows.count || !row.valid) return;
+  const float keys_maximum = softmax.maximum;
+  if (params.sinks != nullptr) softmax = add_sink(softmax, params.sinks[row.head]);
+  const bool empty = softmax.sum == 0.0F;
+  const float factor =
+      empty ? 0.0F
+            : __fdividef(weight_of(keys_maximum, softmax.maximum) * output_scale, softmax.sum);
+  const std::int64_t token = work.q_row + work.first_token + row.token;
+  auto* o = reinterpret_cast<std::uint32_t*>(static_cast<std::uint16_t*>(params.o) +
+                                             token * params.o_stride_tokens +
+                                             row.head * params.o_stride_heads + first_column) +
+            thread % 4;
+#pragma unroll
+  for (int block = 0; block < kBlocks; ++block) {
+    o[4 * block] =
+        pack<V::kQ>(values[4 * block + 2 * r] * factor, values[4 * block + 2 * r + 1] * factor);
+  }
+  if (params.lse != nullptr && first_column == 0 && thread % 4 == 0) {
+    params.lse[token * params.num_q_heads + row.head] =
+        empty ? -INFINITY : softmax.maximum + log2_approx(softmax.sum);
+  }
+}
+
+/// Writes the thread's two rows, all of their consumer's columns.
 template <class V>
 __device__ __forceinline__ void write_rows(const CubistDecodeParams& params, const Work& work,
                                            ConsumerRows rows, const StreamSums<V>& sums,
-                                           float output_scale) {
-  const int thread = static_cast<int>(threadIdx.x) % 128;
+                                           float output_scale, int first_column = 0) {
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    const int index = thread / 32 * 16 + thread % 32 / 4 + 8 * r;
-    const Row row = row_of(work, rows.first + index);
-    if (index >= rows.count || !row.valid) continue;
-    Softmax softmax = {sums.maximum[r], sums.sum[r]};
-    const float keys_maximum = softmax.maximum;
-    if (params.sinks != nullptr) softmax = add_sink(softmax, params.sinks[row.head]);
-    const bool empty = softmax.sum == 0.0F;
-    const float factor =
-        empty ? 0.0F
-              : __fdividef(weight_of(keys_maximum, softmax.maximum) * output_scale, softmax.sum);
-    const std::int64_t token = work.q_row + work.first_token + row.token;
-    auto* o = reinterpret_cast<std::uint32_t*>(static_cast<std::uint16_t*>(params.o) +
-                                               token * params.o_stride_tokens +
-                                               row.head * params.o_stride_heads) +
-              thread % 4;
-#pragma unroll
-    for (int block = 0; block < V::kHeadDim / 8; ++block) {
-      o[4 * block] = pack<V::kQ>(sums.values[4 * block + 2 * r] * factor,
-                                 sums.values[4 * block + 2 * r + 1] * factor);
-    }
-    if (params.lse != nullptr && thread % 4 == 0) {
-      params.lse[token * params.num_q_heads + row.head] =
-          empty ? -INFINITY : softmax.maximum + log2_approx(softmax.sum);
-    }
+    write_half_row<V, V::kHeadDim / 8>(params, work, rows, r, {sums.maximum[r], sums.sum[r]},
+                                       sums.values, output_scale, first_column);
   }
 }
 

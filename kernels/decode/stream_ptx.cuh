@@ -74,6 +74,10 @@ __device__ __forceinline__ void wgmma_commit() {
 __device__ __forceinline__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
+/// All but the newest group are complete.
+__device__ __forceinline__ void wgmma_wait_but_newest() {
+  asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+}
 /// Keeps the compiler from moving what defines or uses these registers across this point; wgmma
 /// works on them in between without its knowing.
 template <int kCount>
@@ -154,6 +158,71 @@ __device__ __forceinline__ void wgmma_values(float (&c)[kCount], const std::uint
   } else {
     CUBIST_WGMMA_VALUES_128("f16");
   }
+}
+
+#define CUBIST_ACCUMULATORS_128(c)                                                            \
+  CUBIST_ACCUMULATORS_32(c, 0), CUBIST_ACCUMULATORS_32(c, 32), CUBIST_ACCUMULATORS_32(c, 64), \
+      CUBIST_ACCUMULATORS_32(c, 96)
+#define CUBIST_LIST_128                                                                          \
+  CUBIST_LIST_64                                                                                 \
+  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, " \
+  "%82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, "   \
+  "%100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, "   \
+  "%115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+
+// c (64 x 64) += a b^T: 16 columns of a, in registers, and of b, whose rows lie along K.
+#define CUBIST_WGMMA_KEYS_OF_REGISTERS(type)                                                   \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {" CUBIST_LIST_32 \
+               "}, {%32, %33, %34, %35}, %36, 1, 1, 1, 0;"                                     \
+               : CUBIST_ACCUMULATORS_32(c, 0)                                                  \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
+template <Type kType>
+__device__ __forceinline__ void wgmma_keys_of_registers(float (&c)[32], const std::uint32_t* a,
+                                                        std::uint64_t b) {
+  if constexpr (kType == Type::kBf16) {
+    CUBIST_WGMMA_KEYS_OF_REGISTERS("bf16");
+  } else {
+    CUBIST_WGMMA_KEYS_OF_REGISTERS("f16");
+  }
+}
+
+// c (64 x 256) += a b: 16 rows of b, whose columns lie along K; a in registers, or in shared memory
+// with its rows along K.
+#define CUBIST_WGMMA_VALUES_256(type)                                                            \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n256k16.f32." type "." type " {" CUBIST_LIST_128 \
+               "}, {%128, %129, %130, %131}, %132, 1, 1, 1, 1;"                                  \
+               : CUBIST_ACCUMULATORS_128(c)                                                      \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
+#define CUBIST_WGMMA_SHARED_VALUES_256(type)                                                     \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n256k16.f32." type "." type " {" CUBIST_LIST_128 \
+               "}, %128, %129, 1, 1, 1, 0, 1;"                                                   \
+               : CUBIST_ACCUMULATORS_128(c)                                                      \
+               : "l"(a), "l"(b))
+template <Type kType>
+__device__ __forceinline__ void wgmma_wide_values(float (&c)[128], const std::uint32_t* a,
+                                                  std::uint64_t b) {
+  if constexpr (kType == Type::kBf16) {
+    CUBIST_WGMMA_VALUES_256("bf16");
+  } else {
+    CUBIST_WGMMA_VALUES_256("f16");
+  }
+}
+template <Type kType>
+__device__ __forceinline__ void wgmma_wide_values(float (&c)[128], std::uint64_t a,
+                                                  std::uint64_t b) {
+  if constexpr (kType == Type::kBf16) {
+    CUBIST_WGMMA_SHARED_VALUES_256("bf16");
+  } else {
+    CUBIST_WGMMA_SHARED_VALUES_256("f16");
+  }
+}
+
+/// Four 8x8 matrices of 16-bit elements to shared memory; lane l gives the address of row l % 8 of
+/// matrix l / 8.
+__device__ __forceinline__ void store_matrices(std::uint32_t shared, const std::uint32_t* r) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared),
+               "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+               : "memory");
 }
 
 }  // namespace cubist_decode

@@ -18,6 +18,7 @@ namespace cubist_decode {
 struct Part {
   bool is_whole;       ///< no other CTA has tiles of these rows
   bool has_beginning;  ///< it holds the first of their tiles
+  bool is_last;        ///< the CTA has nothing to do after it
   int first_group;     ///< where not whole: groups [first_group, last_group] have parts
   int last_group;
   int batch;
@@ -73,6 +74,7 @@ class StreamSchedule {
         part.last_group = group_of(item_end - 1);
       }
       position_ = part_end;
+      part.is_last = position_ == end_;
       return true;
     }
     return false;

@@ -70,6 +70,9 @@ struct CallArgs {
   std::uint64_t bmm2_scale = 0;
 };
 
+/// MLA's V is K, and may be left out.
+inline std::uint64_t value_address(const CallArgs& args) { return args.v == 0 ? args.k : args.v; }
+
 /// The output's strides, the dense ones filled in. Unit: elements. A layout must have been checked
 /// (check_output_layout).
 struct OutputStrides {

@@ -69,6 +69,15 @@ Status check_tensor(std::string_view tensor, Dtype dtype, std::initializer_list<
   return {};
 }
 
+Status check_values(const AttentionProblem& p, const CallArgs& args) {
+  if (!p.is_mla) return check_address("v", args.v, kVectorBytes);
+  if (args.v == 0 || args.v == args.k) return {};
+  return fail(StatusCode::kInvalidArgument,
+              "v is {:#x} and k is {:#x}, but the problem says is_mla = true: V is K; give the same "
+              "address or leave v out",
+              args.v, args.k);
+}
+
 Status check_shapes(const AttentionProblem& p) {
   if (p.page_size < 1 || !std::has_single_bit(static_cast<std::uint32_t>(p.page_size))) {
     return fail(StatusCode::kInvalidArgument, "page_size is {}; it must be a power of two",
@@ -138,7 +147,7 @@ Status check_output(const AttentionProblem& p, const CallArgs& args, bool dense)
 Status check_decode_call(const AttentionProblem& p, const CallArgs& args) {
   CUBIST_RETURN_IF_ERROR(check_address("q", args.q, kVectorBytes));
   CUBIST_RETURN_IF_ERROR(check_address("k", args.k, kVectorBytes));
-  CUBIST_RETURN_IF_ERROR(check_address("v", args.v, kVectorBytes));
+  CUBIST_RETURN_IF_ERROR(check_values(p, args));
   CUBIST_RETURN_IF_ERROR(check_address("o", args.o, kVectorBytes));
   CUBIST_RETURN_IF_ERROR(check_address("block_table", args.block_table, sizeof(std::int32_t)));
   CUBIST_RETURN_IF_ERROR(check_address("seq_lens_kv", args.seq_lens_kv, sizeof(std::int32_t)));

@@ -23,10 +23,12 @@ Status check_workspace(const DecodeWorkspace& needed, const CallArgs& args) {
 
 /// What the kernel does not do, and its dense LSE layout.
 Status check_served(const AttentionProblem& p) {
-  if (p.head_dim_qk != p.head_dim_vo) {
-    return fail(StatusCode::kInvalidArgument,
-                "head_dim_qk is {} and head_dim_vo is {}; cubist_decode kernels need them equal",
-                p.head_dim_qk, p.head_dim_vo);
+  if (p.head_dim_qk != p.head_dim_vo && !p.is_mla) {
+    return fail(
+        StatusCode::kInvalidArgument,
+        "head_dim_qk is {} and head_dim_vo is {}; cubist_decode kernels need them equal, or "
+        "is_mla true",
+        p.head_dim_qk, p.head_dim_vo);
   }
   if (p.lse && (p.lse_stride_tokens != p.num_q_heads || p.lse_stride_heads != 1)) {
     return fail(StatusCode::kInvalidArgument,
@@ -46,7 +48,7 @@ void fill_pointers(const CallArgs& args, const DecodeWorkspace& workspace,
                    CubistDecodeParams& params) {
   params.q = device_pointer<const void>(args.q);
   params.k = device_pointer<const void>(args.k);
-  params.v = device_pointer<const void>(args.v);
+  params.v = device_pointer<const void>(value_address(args));
   params.o = device_pointer<void>(args.o);
   params.sinks = device_pointer<const float>(args.sinks);
   params.lse = device_pointer<float>(args.lse);

@@ -11,23 +11,47 @@ constexpr std::uint64_t kElementBytes = 2;
 // The block table alone says which pages exist, as for the kernels without maps.
 constexpr std::uint64_t kAnyPage = 0x7fffffff;
 
-TensorMapSpec describe(const AttentionProblem& p, std::string_view slot, std::uint64_t address) {
-  const auto panels = static_cast<std::uint32_t>(p.head_dim_qk) / kPanelElements;
-  const auto bytes = [](std::int64_t elements) {
-    return static_cast<std::uint64_t>(elements) * kElementBytes;
-  };
+constexpr std::uint64_t kPanelBytes = kPanelElements * kElementBytes;
+
+std::uint64_t bytes(std::int64_t elements) {
+  return static_cast<std::uint64_t>(elements) * kElementBytes;
+}
+
+std::uint32_t panels_of(const AttentionProblem& p) {
+  return static_cast<std::uint32_t>(p.head_dim_qk) / kPanelElements;
+}
+
+TensorMapSpec swizzled(const AttentionProblem& p, std::string_view slot, std::uint64_t address) {
   TensorMapSpec spec;
   spec.slot = slot;
   spec.address = address;
   spec.type = p.dtype_k == Dtype::kBf16 ? TensorMapType::kBf16 : TensorMapType::kFp16;
   spec.rank = 5;
-  spec.dims = {kPanelElements, static_cast<std::uint64_t>(p.page_size), panels,
-               static_cast<std::uint64_t>(p.num_kv_heads), kAnyPage};
-  spec.strides = {bytes(p.kv_stride_tokens), kPanelElements * kElementBytes,
-                  bytes(p.kv_stride_heads), bytes(p.kv_stride_batch)};
-  spec.box = {kPanelElements, static_cast<std::uint32_t>(std::min(p.page_size, kTileTokens)),
-              p.page_size < kTileTokens ? 1U : panels, 1, 1};
   spec.swizzle = TensorMapSwizzle::k128B;
+  return spec;
+}
+
+TensorMapSpec describe_kv(const AttentionProblem& p, bool is_mla, std::string_view slot,
+                          std::uint64_t address) {
+  TensorMapSpec spec = swizzled(p, slot, address);
+  const bool one_panel = is_mla || p.page_size < kTileTokens;
+  spec.dims = {kPanelElements, static_cast<std::uint64_t>(p.page_size), panels_of(p),
+               static_cast<std::uint64_t>(p.num_kv_heads), kAnyPage};
+  spec.strides = {bytes(p.kv_stride_tokens), kPanelBytes, bytes(p.kv_stride_heads),
+                  bytes(p.kv_stride_batch)};
+  spec.box = {kPanelElements, static_cast<std::uint32_t>(std::min(p.page_size, kTileTokens)),
+              one_panel ? 1U : panels_of(p), 1, 1};
+  return spec;
+}
+
+TensorMapSpec describe_q(const AttentionProblem& p, const LaunchPlan& plan, std::uint64_t address) {
+  TensorMapSpec spec = swizzled(p, "q", address);
+  spec.dims = {kPanelElements, static_cast<std::uint64_t>(p.num_q_heads),
+               static_cast<std::uint64_t>(p.sum_seq_q), panels_of(p), 1};
+  spec.strides = {bytes(p.q_stride_heads), bytes(p.q_stride_tokens), kPanelBytes,
+                  bytes(p.q_stride_tokens)};
+  spec.box = {kPanelElements, static_cast<std::uint32_t>(plan.num_heads_per_cta),
+              static_cast<std::uint32_t>(plan.num_tokens_per_cta_q), 1, 1};
   return spec;
 }
 
@@ -46,9 +70,13 @@ Status encode(const driver::Driver& driver, const TensorMapSpec& spec, CubistTen
 }  // namespace
 
 Result<std::array<TensorMapSpec, 2>> describe_decode_maps(const AttentionProblem& problem,
+                                                          const LaunchPlan& plan,
                                                           const CallArgs& args) {
-  const std::array<TensorMapSpec, 2> specs = {describe(problem, "k", args.k),
-                                              describe(problem, "v", args.v)};
+  const bool is_mla = plan.record->traits.reuse_smem_k_for_v;
+  const std::array<TensorMapSpec, 2> specs = {
+      describe_kv(problem, is_mla, "k", args.k),
+      is_mla ? describe_q(problem, plan, args.q)
+             : describe_kv(problem, is_mla, "v", value_address(args))};
   for (const TensorMapSpec& spec : specs) CUBIST_RETURN_IF_ERROR(check_tensor_map(spec));
   return specs;
 }
@@ -57,9 +85,9 @@ Status encode_decode_maps(const driver::Driver& driver, const AttentionProblem& 
                           const LaunchPlan& plan, const CallArgs& args,
                           CubistDecodeParams& params) {
   if (plan.record->traits.scheduler != TileScheduler::kPersistent) return {};
-  CUBIST_ASSIGN_OR_RETURN(const auto specs, describe_decode_maps(problem, args));
+  CUBIST_ASSIGN_OR_RETURN(const auto specs, describe_decode_maps(problem, plan, args));
   CUBIST_RETURN_IF_ERROR(encode(driver, specs[0], params.k_map));
-  return encode(driver, specs[1], params.v_map);
+  return encode(driver, specs[1], params.v_map);  // or q_map, which lies there too
 }
 
 }  // namespace cubist::launcher

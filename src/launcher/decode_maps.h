@@ -11,14 +11,18 @@
 
 namespace cubist::launcher {
 
-/// What the persistent decode kernels copy K and V by: boxes of one head's tokens of one page, in
-/// panels of 64 elements (128 bytes, swizzled).
+/// What the persistent decode kernels copy K and V by, or MLA's K and Q: boxes of one head's tokens
+/// of one page, or of a CTA's heads and tokens, in panels of 64 elements (128 bytes, swizzled).
 ///
-///   dimensions   element of a panel, token of the page, panel, KV head, page
-///   box          64 elements, min(page_size, 64) tokens, every panel (pages under 64 tokens: one)
+///   K, V   dimensions   element of a panel, token of the page, panel, KV head, page
+///          box          64 elements, min(page_size, 64) tokens, every panel (MLA, and pages under
+///                       64 tokens: one)
+///   Q      dimensions   element of a panel, head, token, panel
+///          box          64 elements, num_heads_per_cta heads, num_tokens_per_cta_q tokens
 ///
 /// errors  kInvalidArgument: a stride or extent no tensor map can hold
 Result<std::array<TensorMapSpec, 2>> describe_decode_maps(const AttentionProblem& problem,
+                                                          const LaunchPlan& plan,
                                                           const CallArgs& args);
 
 /// Encodes them into the parameter block where the plan's kernel is persistent; else does nothing.

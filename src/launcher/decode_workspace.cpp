@@ -22,8 +22,20 @@ std::uint64_t align(std::uint64_t bytes) {
   return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
 }
 
-/// Persistent kernels: warpgroups that a tile's rows are shared among, 64 each.
-std::uint64_t halves_of(const KernelTraits& traits) { return traits.tile_q > 64 ? 2 : 1; }
+/// Persistent kernels: columns of O that a warpgroup has.
+std::uint64_t columns_of(const KernelTraits& traits) {
+  return std::min<std::uint64_t>(traits.head_dim_vo, 256);
+}
+
+/// Persistent kernels: warpgroups that a tile's rows, 64 each, or columns are shared among.
+std::uint64_t halves_of(const KernelTraits& traits) {
+  return traits.tile_q > 64 ? 2 : traits.head_dim_vo / columns_of(traits);
+}
+
+/// Persistent kernels: counters of a sequence, column and warpgroup. MLA joins its parts by four.
+std::uint64_t counters_of(const KernelTraits& traits) {
+  return halves_of(traits) * (traits.reuse_smem_k_for_v ? 4 : 1);
+}
 
 /// How often each piece occurs.
 struct Extent {
@@ -38,12 +50,11 @@ Result<DecodeWorkspace> carve(const KernelTraits& traits, const std::optional<Ex
   const std::uint64_t rows = persistent ? 0 : traits.tile_q;
   const auto counters = product({std::max(wanted.counters, kCountedTiles), sizeof(std::int32_t)});
   const auto stats = product({wanted.ctas, rows, 2 * sizeof(float)});
-  // Persistent: two parts a CTA, of 128 threads, each with half of head_dim values and four
-  // statistics.
-  const auto partial_o =
-      persistent
-          ? product({wanted.ctas, 2, halves_of(traits), 128, head_dim / 2 + 4, sizeof(float)})
-          : product({wanted.ctas, rows, head_dim, sizeof(float)});
+  // Persistent: two parts a CTA, of 128 threads, each with half as many values as there are columns
+  // and four statistics.
+  const auto partial_o = persistent ? product({wanted.ctas, 2, halves_of(traits), 128,
+                                               columns_of(traits) / 2 + 4, sizeof(float)})
+                                    : product({wanted.ctas, rows, head_dim, sizeof(float)});
   // Each is below 2^63, so the sum of three and their padding fits 64 bits.
   if (!counters || !stats || !partial_o ||
       align(*counters) + align(*stats) + align(*partial_o) > kMaxBytes) {
@@ -64,7 +75,7 @@ Result<DecodeWorkspace> carve(const KernelTraits& traits, const std::optional<Ex
 std::optional<Extent> extent_of(const LaunchPlan& plan) {
   if (plan.record->traits.scheduler == TileScheduler::kPersistent) {
     const auto counters = product(
-        {plan.grid[0], static_cast<std::uint64_t>(plan.batch), halves_of(plan.record->traits)});
+        {plan.grid[0], static_cast<std::uint64_t>(plan.batch), counters_of(plan.record->traits)});
     if (!counters) return std::nullopt;
     return Extent{*counters, std::uint64_t{plan.grid[0]} * plan.grid[1]};
   }
@@ -88,7 +99,7 @@ Result<DecodeWorkspace> decode_workspace_bound(const KernelTraits& traits, std::
   const auto ctas = static_cast<std::uint64_t>(max_ctas);
   if (traits.scheduler != TileScheduler::kPersistent) return carve(traits, Extent{ctas / 2, ctas});
   const auto counters =
-      product({ctas / 2, static_cast<std::uint64_t>(max_batch), halves_of(traits)});
+      product({ctas / 2, static_cast<std::uint64_t>(max_batch), counters_of(traits)});
   return carve(traits, counters ? std::optional(Extent{*counters, ctas}) : std::nullopt);
 }
 

@@ -17,11 +17,12 @@ namespace cubist::launcher {
 /// piece has the same size for every launch of up to kCountedTiles tiles, so that launches of
 /// different problems may use one workspace in turn. Nothing is needed where num_ctas_kv is 1.
 ///
-/// Persistent kernels have a counter for each sequence, column and 64 rows, and instead of
-/// statistics and O the sums of two parts a CTA (kernels/decode/README.md):
+/// Persistent kernels have a counter (MLA: four) for each sequence, column and warpgroup that
+/// shares the rows, 64, or the columns of O, 256; and instead of statistics and O the sums of two
+/// parts a CTA (kernels/decode/README.md):
 ///
 ///   | counters int32 [batch][grid.x][halves]
-///                            | sums float [grid.y][grid.x][2][halves][head_dim / 2 + 4][128] |
+///                            | sums float [grid.y][grid.x][2][halves][columns / 2 + 4][128] |
 struct DecodeWorkspace {
   std::uint64_t counters_size = 0;  ///< bytes, from the start: what must be zero
   std::uint64_t partial_stats_offset = 0;

@@ -54,7 +54,10 @@ struct CubistDecodeParams {
                                    // before the preceding kernel of the stream has ended
   std::int32_t reserved;
   CubistTensorMap k_map;  // persistent kernels alone: see kernels/decode/README.md
-  CubistTensorMap v_map;
+  union {
+    CubistTensorMap v_map;
+    CubistTensorMap q_map;  // MLA, whose values are keys
+  };
 };
 
 static_assert(sizeof(CubistDecodeParams) == 512, "the manifest's parameter layout says 512 bytes");

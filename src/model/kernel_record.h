@@ -14,7 +14,8 @@ namespace cubist {
 /// Plain data, compared field by field (never through a packed key, which loses bits).
 ///
 /// family cubist_decode reads a few fields in its own way: page_size 0 with dynamic_page means any
-/// power of two given in the parameters; tile_q is the most (token, head) rows one CTA holds.
+/// power of two given in the parameters; tile_q is the most (token, head) rows one CTA holds;
+/// reuse_smem_k_for_v: MLA, the values are the beginnings of the keys.
 ///
 /// family cubist_aux is found by name: threads, and of a reduction dtype_o (O) and dtype_k =
 /// dtype_v (partial results) are all that is said.

@@ -26,6 +26,14 @@ constexpr double kGroupJoin = 3.1;
 constexpr double kGroupPart = 0.65;
 // A persistent kernel's time for 64 keys, an element of a row of K.
 constexpr double kElement = 0.94 / 128.0;
+// An MLA kernel's: a launch, a sequence, 64 keys, parts that are joined, each of them, and what it
+// costs where groups end inside sequences. Fitted by hand to docs/results/h200-mla.md.
+constexpr double kMlaStart = 6.0;
+constexpr double kMlaSequence = 8.0;
+constexpr double kMlaTile = 1.72;
+constexpr double kMlaJoin = 3.0;
+constexpr double kMlaPart = 0.45;
+constexpr double kMlaUneven = 18.0;
 // A static kernel is taken where it is so much faster: its time is that of equal lengths, the
 // persistent one's holds for any.
 constexpr double kDoubt = 1.0 / 0.8;
@@ -116,6 +124,27 @@ DecodeSplit split_static(const Request& request, const KernelTraits& traits, std
   return best;
 }
 
+DecodeSplit split_mla(const Request& request, const KernelTraits& traits, std::int64_t columns) {
+  const std::int64_t batch = request.batch;
+  const std::int64_t tiles = tiles_of_sequence(request, traits) * batch;
+  const std::int64_t most = std::clamp<std::int64_t>(request.num_sms / columns, 1, tiles);
+  const double waves = static_cast<double>(ceil_div(columns, request.num_sms));
+  DecodeSplit best = {columns, 1, std::numeric_limits<double>::max()};
+  for (std::int64_t groups = 1; groups <= most; ++groups) {
+    const bool even = groups % batch == 0 || batch % groups == 0;
+    double time = kMlaStart + kMlaSequence * static_cast<double>(ceil_div(batch, groups)) +
+                  kMlaTile * static_cast<double>(ceil_div(tiles, groups));
+    if (!even || groups > batch) {
+      time += kMlaJoin + kMlaPart * static_cast<double>(ceil_div(groups, batch));
+    }
+    if (!even) time += kMlaUneven;
+    if (time * waves < best.microseconds) {
+      best = {columns, static_cast<std::int32_t>(groups), time * waves};
+    }
+  }
+  return best;
+}
+
 DecodeSplit split_persistent(const Request& request, const KernelTraits& traits,
                              std::int64_t columns) {
   const std::int64_t tiles = tiles_of_sequence(request, traits) * request.batch;
@@ -136,6 +165,7 @@ std::int64_t max_split_ctas(const KernelTraits& traits, std::int32_t num_sms) {
 }
 
 DecodeSplit best_split(const Request& request, const KernelTraits& traits, std::int64_t columns) {
+  if (traits.reuse_smem_k_for_v) return split_mla(request, traits, columns);
   if (traits.scheduler == TileScheduler::kPersistent) {
     return split_persistent(request, traits, columns);
   }

@@ -41,6 +41,7 @@ Status prepare_request(const AttentionProblem& p, const DeviceProfile& device, R
   fill_wanted(p, out.wanted);
   out.phase = p.phase;
   out.sparse = out.wanted.sparse_type != SparseType::kNone;
+  out.is_mla = p.is_mla;
   out.causal = p.causal;
   out.lse = p.lse;
   out.pdl = p.enable_pdl;

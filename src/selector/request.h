@@ -22,6 +22,7 @@ struct Request {
 
   Phase phase = Phase::kDecode;
   bool sparse = false;  ///< decode with a top-k
+  bool is_mla = false;  ///< the values are the beginnings of the keys
   bool causal = true;
   bool lse = false;
   bool pdl = true;

@@ -86,6 +86,13 @@ Status check_entry_cubist_decode(const Request& request) {
   if (!request.causal && request.max_q_len > 1) {
     return unsupported("dense masks over several query tokens: causal must be true");
   }
+  if (!request.is_mla && request.wanted.head_dim_qk != request.wanted.head_dim_vo) {
+    return fail(
+        StatusCode::kUnsupported,
+        "head_dim_qk is {} and head_dim_vo is {}; the cubist_decode kernels take unequal ones "
+        "where is_mla is true: V is the beginning of K",
+        request.wanted.head_dim_qk, request.wanted.head_dim_vo);
+  }
   if (request.page_size > kMaxPageSize) {
     return fail(StatusCode::kUnsupported,
                 "page_size is {}; the cubist_decode kernels take powers of two up to {}",
@@ -105,7 +112,8 @@ Misfits cubist_decode_misfits(const Request& request, const KernelTraits& traits
        Misfit::kTypes);
   note(want.head_dim_qk == traits.head_dim_qk && want.head_dim_vo == traits.head_dim_vo,
        Misfit::kHeadDims);
-  note(traits.qkv_layout == want.qkv_layout, Misfit::kLayout);
+  note(traits.qkv_layout == want.qkv_layout && (request.is_mla || !traits.reuse_smem_k_for_v),
+       Misfit::kLayout);
   note(traits.sparse_type == want.sparse_type, Misfit::kSparse);
   note(traits.dynamic_page ? request.page_size <= kMaxPageSize
                            : traits.page_size == request.page_size,

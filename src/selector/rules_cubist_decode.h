@@ -13,8 +13,8 @@ namespace cubist::selector {
 
 struct PackAnswer;
 
-/// Rules of the cubist_decode kernels, revision cubist-decode-1: paged decode of equal head sizes
-/// with tokens and heads grouped in one tile.
+/// Rules of the cubist_decode kernels, revision cubist-decode-1: paged decode of equal head sizes,
+/// or MLA with one copy of the cache, with tokens and heads grouped in one tile.
 ///
 /// A kernel serves when types and head size are its own, the cubin runs on the device, the page is
 /// a power of two up to 128 and the mask is causal (a window is a parameter; dense is causal for

@@ -17,6 +17,8 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr int kNoPage = 0x40000000;
 /// Multiplications the reference may need: keeps a case well below a second.
 constexpr double kMaxWork = 6e7;
+/// MLA has 128 heads of 576 elements: fewer keys would never fill a few tiles.
+constexpr double kMaxMlaWork = 2e8;
 
 /// Lengths around which kernels go wrong: none, one, a page, a tile of 64, the split of 256.
 int draw_kv_len(Random& random, int page_size) {
@@ -42,14 +44,14 @@ int draw_kv_len(Random& random, int page_size) {
   }
 }
 
-void draw_lengths(Random& random, DecodeCase& made) {
+void draw_lengths(Random& random, double max_work, DecodeCase& made) {
   DecodeProblem& problem = made.problem;
   const int batch = random.between(1, 5);
   made.max_q_len = random.one_in(3) ? 1 : random.pick({1, 2, 3, 4, 5, 7, 8, 11, 16});
   made.gives_cum_seq_lens_q = random.one_in(2);
   problem.cum_seq_lens_q = {0};
   const double work_of_key = 2.0 * made.max_q_len * problem.num_q_heads * problem.head_dim * batch;
-  const auto longest = static_cast<int>(kMaxWork / work_of_key);
+  const auto longest = static_cast<int>(max_work / work_of_key);
   for (int i = 0; i < batch; ++i) {
     const int q_len =
         made.gives_cum_seq_lens_q ? random.between(0, made.max_q_len) : made.max_q_len;
@@ -61,11 +63,15 @@ void draw_lengths(Random& random, DecodeCase& made) {
 void draw_shape(Random& random, const DecodeVariant& variant, DecodeCase& made) {
   DecodeProblem& problem = made.problem;
   problem.head_dim = variant.head_dim;
-  problem.num_kv_heads = random.pick({1, 1, 2, 3, 8});
-  const int heads_per_kv = random.pick({1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 17, 33, 64, 130});
+  problem.head_dim_vo = variant.head_dim_vo;
+  made.one_copy = variant.is_mla();
+  problem.num_kv_heads = made.one_copy ? random.pick({1, 1, 1, 2}) : random.pick({1, 1, 2, 3, 8});
+  const int heads_per_kv = made.one_copy
+                               ? random.pick({1, 5, 16, 17, 24, 32, 64, 80, 128, 128, 130})
+                               : random.pick({1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 17, 33, 64, 130});
   problem.num_q_heads = problem.num_kv_heads * heads_per_kv;
   problem.page_size = 1 << random.between(variant.persistent ? 4 : 0, 7);
-  draw_lengths(random, made);
+  draw_lengths(random, made.one_copy ? kMaxMlaWork : kMaxWork, made);
   problem.window_left = random.one_in(2)
                             ? -1
                             : random.pick({0, 1, 7, 62, 63, 64, 65, 127, 128, problem.page_size - 1,
@@ -115,7 +121,7 @@ void draw_kv_layout(Random& random, DecodeCase& made, int num_pages) {
   problem.kv_stride_tokens = made.nhd ? row * problem.num_kv_heads : row;
   problem.kv_stride_heads = made.nhd ? row : row * problem.page_size;
   const std::int64_t page = row * problem.num_kv_heads * problem.page_size;
-  const bool combined = random.one_in(4);
+  const bool combined = !made.one_copy && random.one_in(4);
   problem.kv_stride_pages = combined ? 2 * page : page;
   made.v_offset = combined ? page : 0;
   const auto elements = static_cast<std::size_t>(num_pages * problem.kv_stride_pages);
@@ -169,7 +175,8 @@ void fill_kv(Random& random, const DecodeVariant& variant, const Numbers& number
             key % problem.page_size * problem.kv_stride_tokens);
         for (std::size_t i = row; i < row + static_cast<std::size_t>(problem.head_dim); ++i) {
           problem.k[i] = round_to(variant.dtype_kv, random.normal() * numbers.k);
-          problem.v[i] = round_to(variant.dtype_kv, random.normal() * v_scale);
+          problem.v[i] = variant.is_mla() ? problem.k[i]
+                                          : round_to(variant.dtype_kv, random.normal() * v_scale);
         }
       }
     }
@@ -222,7 +229,7 @@ DecodeCase make_decode_case(const DecodeVariant& variant, std::uint64_t seed) {
   made.scales_on_device = random.one_in(3);
   made.pdl = random.one_in(2);
   const bool padded = random.one_in(3);
-  made.o_stride_heads = problem.head_dim + (padded ? 8 : 0);
+  made.o_stride_heads = problem.head_dim_vo + (padded ? 8 : 0);
   made.o_stride_tokens = made.o_stride_heads * problem.num_q_heads + (padded ? 16 : 0);
   return made;
 }

@@ -14,10 +14,14 @@ struct DecodeVariant {
   Dtype dtype_q = Dtype::kBf16;  ///< also that of O
   Dtype dtype_kv = Dtype::kBf16;
   int head_dim = 0;
+  int head_dim_vo = 0;
   int tile_q = 0;
   std::uint32_t threads = 0;
   std::uint32_t smem = 0;  ///< bytes
   bool persistent = false;
+
+  /// V is the beginning of K: one copy of the cache.
+  bool is_mla() const { return head_dim != head_dim_vo; }
 };
 
 /// A random problem for one kernel and how to launch it. Numbers are already rounded to the
@@ -31,6 +35,7 @@ struct DecodeCase {
   bool scales_on_device = false;
   bool pdl = false;
   bool nhd = false;
+  bool one_copy = false;      ///< MLA: there is no V beside K
   std::int64_t v_offset = 0;  ///< K and V as halves of one tensor: V's first element; else 0
   std::int64_t o_stride_tokens = 0;
   std::int64_t o_stride_heads = 0;

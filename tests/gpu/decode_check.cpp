@@ -23,7 +23,7 @@ void check_row(const DecodeVariant& variant, const DecodeCase& problem, const De
                const DecodeOutput& output, std::size_t row, std::vector<bool>& owned,
                DecodeErrors& errors) {
   const auto heads = static_cast<std::size_t>(problem.problem.num_q_heads);
-  const auto head_dim = static_cast<std::size_t>(problem.problem.head_dim);
+  const auto head_dim = static_cast<std::size_t>(problem.problem.head_dim_vo);
   const std::size_t at = row / heads * static_cast<std::size_t>(problem.o_stride_tokens) +
                          row % heads * static_cast<std::size_t>(problem.o_stride_heads);
   for (std::size_t i = 0; i < head_dim; ++i) {

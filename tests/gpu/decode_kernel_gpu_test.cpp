@@ -70,7 +70,7 @@ std::string find_hidden_nan(const Device& device, const LoadedVariant& kernel, s
   if (problem.sum_seq_q() == 0 || problem.seq_lens_kv[0] == 0 || problem.cum_seq_lens_q[1] == 0) {
     return {};
   }
-  const bool in_k = seed % 2 == 0;
+  const bool in_k = made.one_copy || seed % 2 == 0;
   const int key = problem.seq_lens_kv[0] - 1;  // the first sequence's last token sees its own key
   const std::int64_t page = problem.block_table[static_cast<std::size_t>(key / problem.page_size)];
   const auto at = static_cast<std::size_t>(page * problem.kv_stride_pages +
@@ -82,7 +82,7 @@ std::string find_hidden_nan(const Device& device, const LoadedVariant& kernel, s
   device.synchronize();
   const DecodeOutput output = tensors.output();
   const auto row = static_cast<std::size_t>((problem.cum_seq_lens_q[1] - 1) * made.o_stride_tokens);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(in_k ? problem.head_dim : 1); ++i) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(in_k ? problem.head_dim_vo : 1); ++i) {
     const std::uint16_t bits = output.o[row + i];
     if (bits == 0xffff || !std::isnan(decode_number(kernel.variant.dtype_q, bits))) {
       return "a NaN in " + std::string(in_k ? "K" : "V") + " is hidden: " + made.text();

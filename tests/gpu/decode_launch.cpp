@@ -17,13 +17,14 @@ DecodeLaunch::DecodeLaunch(const Device& device, const DecodeVariant& variant,
   if (variant.persistent) {
     set_persistent_geometry(made);
     encode_maps(variant, made);
-    // Two parts a CTA; eight floats more a row than head_dim, two counters a sequence and column.
+    // Two parts a CTA; eight floats more a row than head_dim (MLA: than each half of it), up to
+    // eight counters a sequence and column.
     rows = static_cast<std::size_t>(grid_[0]) * grid_[1] * 2 *
            static_cast<std::size_t>(variant.tile_q);
-    tiles = static_cast<std::size_t>(made.problem.batch()) * grid_[0] * 2;
+    tiles = static_cast<std::size_t>(made.problem.batch()) * grid_[0] * 8;
   }
   partial_o_ = std::make_unique<DeviceBuffer>(
-      device, rows * static_cast<std::size_t>(variant.head_dim + 8) * sizeof(float));
+      device, rows * static_cast<std::size_t>(variant.head_dim_vo + 16) * sizeof(float));
   partial_stats_ = std::make_unique<DeviceBuffer>(device, rows * 2 * sizeof(float));
   counters_ = std::make_unique<DeviceBuffer>(device, tiles * sizeof(std::int32_t));
   params_.partial_o = partial_o_->as<float>();
@@ -70,20 +71,34 @@ void DecodeLaunch::encode_maps(const DecodeVariant& variant, const DecodeCase& m
   const std::uint64_t strides[4] = {static_cast<std::uint64_t>(problem.kv_stride_tokens) * 2, 128,
                                     static_cast<std::uint64_t>(problem.kv_stride_heads) * 2,
                                     static_cast<std::uint64_t>(problem.kv_stride_pages) * 2};
-  const std::uint32_t box[5] = {64, std::min(page_size, 64U), page_size < 64 ? 1 : panels, 1, 1};
-  const std::uint32_t dense[5] = {1, 1, 1, 1, 1};
+  const bool one_panel = variant.is_mla() || page_size < 64;
+  const std::uint32_t box[5] = {64, std::min(page_size, 64U), one_panel ? 1 : panels, 1, 1};
   const auto type = variant.dtype_kv == Dtype::kBf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
                                                      : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-  const auto encode = [&](CubistTensorMap& map, const void* address) {
+  const auto encode = [&](CubistTensorMap& map, const void* address, const std::uint64_t* extents,
+                          const std::uint64_t* distances, const std::uint32_t* boxes) {
+    const std::uint32_t dense[5] = {1, 1, 1, 1, 1};
     device_.check(
         device_.table().cuTensorMapEncodeTiled(
-            reinterpret_cast<CUtensorMap*>(&map), type, 5, const_cast<void*>(address), dims,
-            strides, box, dense, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+            reinterpret_cast<CUtensorMap*>(&map), type, 5, const_cast<void*>(address), extents,
+            distances, boxes, dense, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
             CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
         "cuTensorMapEncodeTiled");
   };
-  encode(params_.k_map, params_.k);
-  encode(params_.v_map, params_.v);
+  encode(params_.k_map, params_.k, dims, strides, box);
+  if (!variant.is_mla()) {
+    encode(params_.v_map, params_.v, dims, strides, box);
+    return;
+  }
+  const std::uint64_t q_dims[5] = {64, static_cast<std::uint64_t>(problem.num_q_heads),
+                                   static_cast<std::uint64_t>(std::max(problem.sum_seq_q(), 1)),
+                                   panels, 1};
+  const auto q_token = static_cast<std::uint64_t>(problem.q_stride_tokens) * 2;
+  const std::uint64_t q_strides[4] = {static_cast<std::uint64_t>(problem.q_stride_heads) * 2,
+                                      q_token, 128, q_token};
+  const std::uint32_t q_box[5] = {64, static_cast<std::uint32_t>(made.num_heads_per_cta),
+                                  static_cast<std::uint32_t>(made.num_tokens_per_cta_q), 1, 1};
+  encode(params_.q_map, params_.q, q_dims, q_strides, q_box);
 }
 
 void DecodeLaunch::set_strides(const DecodeCase& made) {

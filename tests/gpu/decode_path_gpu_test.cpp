@@ -58,11 +58,15 @@ void must(const Status& status) {
 /// the drawn geometry, which this test does not use.
 DecodeVariant variant_of_case(int index) {
   constexpr Dtype kTypes[3][2] = {
-      {Dtype::kBf16, Dtype::kBf16}, {Dtype::kBf16, Dtype::kE4m3}, {Dtype::kFp16, Dtype::kFp16}};
+      {Dtype::kBf16, Dtype::kBf16}, {Dtype::kFp16, Dtype::kFp16}, {Dtype::kBf16, Dtype::kE4m3}};
+  constexpr int kHeadDims[4][2] = {{64, 64}, {128, 128}, {256, 256}, {576, 512}};
   DecodeVariant variant;
-  variant.dtype_q = kTypes[index % 3][0];
-  variant.dtype_kv = kTypes[index % 3][1];
-  variant.head_dim = 64 << (index / 3 % 3);
+  variant.head_dim = kHeadDims[index % 4][0];
+  variant.head_dim_vo = kHeadDims[index % 4][1];
+  const int types = index / 4 % (variant.is_mla() ? 2 : 3);
+  variant.dtype_q = kTypes[types][0];
+  variant.dtype_kv = kTypes[types][1];
+  variant.persistent = variant.is_mla();
   variant.tile_q = 64;
   return variant;
 }
@@ -74,6 +78,8 @@ AttentionProblem problem_of(const DecodeVariant& variant, const DecodeCase& made
   problem.dtype_q = problem.dtype_o = variant.dtype_q;
   problem.dtype_k = problem.dtype_v = variant.dtype_kv;
   problem.head_dim_qk = drawn.head_dim;
+  problem.head_dim_vo = drawn.head_dim_vo;
+  problem.is_mla = made.one_copy;
   problem.num_q_heads = drawn.num_q_heads;
   problem.num_kv_heads = drawn.num_kv_heads;
   problem.batch = drawn.batch();

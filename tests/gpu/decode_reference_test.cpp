@@ -17,7 +17,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// One sequence, one head of one element, a page a key: score = q * k, all by hand.
 DecodeProblem tiny_problem(std::vector<float> q, std::vector<float> k, std::vector<float> v) {
   DecodeProblem problem;
-  problem.head_dim = 1;
+  problem.head_dim = problem.head_dim_vo = 1;
   problem.num_q_heads = problem.num_kv_heads = 1;
   problem.max_pages_per_seq = static_cast<int>(k.size());
   problem.cum_seq_lens_q = {0, static_cast<std::int32_t>(q.size())};
@@ -85,7 +85,7 @@ TEST_CASE("a sink takes weight and gives nothing; without keys it is the LSE") {
 TEST_CASE("pages are found through the block table, heads and tokens by their strides") {
   // Two query heads on one KV head of two elements, pages of two tokens, in reversed order.
   DecodeProblem problem;
-  problem.head_dim = 2;
+  problem.head_dim = problem.head_dim_vo = 2;
   problem.num_q_heads = 2;
   problem.num_kv_heads = 1;
   problem.page_size = 2;
@@ -132,7 +132,7 @@ DecodeOutput exact_output(const DecodeVariant& variant, const DecodeCase& made,
   output.o.assign(static_cast<std::size_t>(made.problem.sum_seq_q() * made.o_stride_tokens),
                   0xffff);
   const auto heads = static_cast<std::size_t>(made.problem.num_q_heads);
-  const auto head_dim = static_cast<std::size_t>(made.problem.head_dim);
+  const auto head_dim = static_cast<std::size_t>(made.problem.head_dim_vo);
   for (std::size_t i = 0; i < answer.o.size(); ++i) {
     const std::size_t row = i / head_dim;
     const std::size_t at = row / heads * static_cast<std::size_t>(made.o_stride_tokens) +

@@ -51,7 +51,7 @@ DecodeTensors::DecodeTensors(const Device& device, const DecodeVariant& variant,
     k_ = upload(encode_kv(variant.dtype_kv, problem.k, &problem.v, made.v_offset));
   } else {
     k_ = upload(encode_kv(variant.dtype_kv, problem.k, nullptr, 0));
-    v_ = upload(encode_kv(variant.dtype_kv, problem.v, nullptr, 0));
+    if (!made.one_copy) v_ = upload(encode_kv(variant.dtype_kv, problem.v, nullptr, 0));
   }
   sinks_ = upload(problem.sinks);
   block_table_ = upload(problem.block_table);

@@ -56,6 +56,7 @@ class Checker {
     const auto at = static_cast<std::size_t>(sequence);
     DecodeProblem out;
     out.head_dim = p_.head_dim_qk;
+    out.head_dim_vo = p_.head_dim_vo;
     out.num_q_heads = group_;
     out.num_kv_heads = 1;
     out.window_left = p_.window_left;

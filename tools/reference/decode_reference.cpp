@@ -75,7 +75,7 @@ void attend_row(const DecodeProblem& problem, int sequence, int token, int head,
   const auto row = static_cast<std::size_t>((q_begin + token) * problem.num_q_heads + head);
   answer.lse[row] = weights.maximum + std::log2(weights.sum);
   if (rows.empty()) return;
-  const auto head_dim = static_cast<std::size_t>(problem.head_dim);
+  const auto head_dim = static_cast<std::size_t>(problem.head_dim_vo);
   const double best = weights.best / weights.sum * std::fabs(problem.output_scale);
   for (std::size_t key = 0; key < rows.size(); ++key) {
     const double weight = weights.keys[key] / weights.sum * problem.output_scale;
@@ -94,7 +94,7 @@ void attend_row(const DecodeProblem& problem, int sequence, int token, int head,
 DecodeAnswer decode_reference(const DecodeProblem& problem) {
   DecodeAnswer answer;
   const auto rows = static_cast<std::size_t>(problem.sum_seq_q() * problem.num_q_heads);
-  answer.o.assign(rows * static_cast<std::size_t>(problem.head_dim), 0.0);
+  answer.o.assign(rows * static_cast<std::size_t>(problem.head_dim_vo), 0.0);
   answer.magnitude = answer.o;
   answer.largest_magnitude = answer.o;
   answer.lse.assign(rows, -kInfinity);

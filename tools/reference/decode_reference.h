@@ -7,7 +7,8 @@ namespace cubist {
 
 /// Paged GQA decode attention in plain numbers. Lengths in tokens, strides in elements.
 struct DecodeProblem {
-  int head_dim = 0;
+  int head_dim = 0;     ///< of Q and K
+  int head_dim_vo = 0;  ///< of V and O; MLA: V's rows are the beginnings of K's
   int num_q_heads = 0;
   int num_kv_heads = 0;
   int page_size = 1;
@@ -32,7 +33,7 @@ struct DecodeProblem {
   int sum_seq_q() const { return cum_seq_lens_q.back(); }
 };
 
-/// [sum_seq_q, num_q_heads, head_dim] and [sum_seq_q, num_q_heads], dense.
+/// [sum_seq_q, num_q_heads, head_dim_vo] and [sum_seq_q, num_q_heads], dense.
 struct DecodeAnswer {
   std::vector<double> o;
   /// Sum of |probability * V| for each element of o: what rounding errors are relative to.

@@ -86,6 +86,8 @@ const std::vector<BadCall>& bad_calls() {
        "max_kv_len is 1000, but a block_table row of 31 pages with 32 tokens holds 992"},
       {"head sizes differ", [](DecodeCall& c) { c.problem.head_dim_vo = 128; },
        "head_dim_qk is 64 and head_dim_vo is 128"},
+      {"one copy, two addresses", [](DecodeCall& c) { c.problem.is_mla = true; },
+       "v is 0x30000 and k is 0x20000"},
       {"lse with gaps",
        [](DecodeCall& c) {
          c.problem.lse = true;

@@ -9,7 +9,7 @@ using test::DecodeCall;
 
 TEST_CASE("K and V are boxed as panels of 64 elements of one head's tokens of one page") {
   DecodeCall call;  // 64 heads of 64 over 8, HND, pages of 32
-  const auto maps = describe_decode_maps(call.problem, call.args);
+  const auto maps = describe_decode_maps(call.problem, call.plan, call.args);
   REQUIRE(maps.has_value());
   const TensorMapSpec& k = (*maps)[0];
   CHECK(k.slot == "k");
@@ -30,16 +30,43 @@ TEST_CASE("a box holds all panels of 64 tokens where the page has as many") {
   call.problem.kv_stride_tokens = 8 * 128;
   call.problem.kv_stride_heads = 128;
   call.problem.kv_stride_batch = 128 * 8 * 128;
-  const auto maps = describe_decode_maps(call.problem, call.args);
+  const auto maps = describe_decode_maps(call.problem, call.plan, call.args);
   REQUIRE(maps.has_value());
   CHECK((*maps)[0].box == std::array<std::uint32_t, 5>{64, 64, 2, 1, 1});
   CHECK((*maps)[0].strides == std::array<std::uint64_t, 4>{2048, 128, 256, 128 * 2048});
 }
 
+TEST_CASE("MLA keys are boxed a panel at a time, and queries as a CTA's heads and tokens") {
+  DecodeCall call;
+  call.record.traits.reuse_smem_k_for_v = true;
+  call.problem.head_dim_qk = 576;
+  call.problem.head_dim_vo = 512;
+  call.problem.num_q_heads = 16;
+  call.problem.num_kv_heads = 1;
+  call.problem.page_size = 64;
+  call.problem.kv_stride_tokens = call.problem.kv_stride_heads = 576;
+  call.problem.kv_stride_batch = 64 * 576;
+  call.problem.q_stride_heads = 576;
+  call.problem.q_stride_tokens = 16 * 576;
+  call.plan.num_heads_per_cta = 16;
+  const auto maps = describe_decode_maps(call.problem, call.plan, call.args);
+  REQUIRE(maps.has_value());
+  const TensorMapSpec& k = (*maps)[0];
+  CHECK(k.dims == std::array<std::uint64_t, 5>{64, 64, 9, 1, 0x7fffffff});
+  CHECK(k.strides == std::array<std::uint64_t, 4>{1152, 128, 1152, 64 * 1152});
+  CHECK(k.box == std::array<std::uint32_t, 5>{64, 64, 1, 1, 1});
+  const TensorMapSpec& q = (*maps)[1];
+  CHECK(q.slot == "q");
+  CHECK(q.address == 0x10000);
+  CHECK(q.dims == std::array<std::uint64_t, 5>{64, 16, 8, 9, 1});
+  CHECK(q.strides == std::array<std::uint64_t, 4>{1152, 16 * 1152, 128, 16 * 1152});
+  CHECK(q.box == std::array<std::uint32_t, 5>{64, 16, 4, 1, 1});
+}
+
 TEST_CASE("a stride that no tensor map holds is refused with the tensor's name") {
   DecodeCall call;
   call.problem.kv_stride_tokens = 68;
-  const auto maps = describe_decode_maps(call.problem, call.args);
+  const auto maps = describe_decode_maps(call.problem, call.plan, call.args);
   REQUIRE_FALSE(maps.has_value());
   CHECK(maps.error().code() == StatusCode::kInvalidArgument);
   CHECK_THAT(maps.error().message(), Catch::Matchers::Contains("tensor 'k'"));

@@ -67,6 +67,21 @@ TEST_CASE("a persistent kernel has two parts a CTA, and a counter for each seque
   CHECK(decode_workspace(example.plan)->size == 0);
 }
 
+TEST_CASE("an MLA kernel has two halves of 256 columns, and four counters for each") {
+  Example example;
+  example.record.traits.scheduler = TileScheduler::kPersistent;
+  example.record.traits.reuse_smem_k_for_v = true;
+  example.record.traits.tile_q = 64;
+  example.record.traits.head_dim_qk = 576;
+  example.record.traits.head_dim_vo = 512;
+  example.plan.batch = 3000;
+  example.plan.grid = {2, 66, 1};
+  const auto workspace = decode_workspace(example.plan);
+  REQUIRE(workspace.has_value());
+  CHECK(workspace->counters_size == 3000 * 2 * 2 * 4 * 4);
+  CHECK(workspace->size == workspace->partial_o_offset + 2 * 66 * 2 * 2 * 128 * (128 + 4) * 4);
+}
+
 TEST_CASE("sizes beyond 63 bits are refused instead of wrapping") {
   Example example;
   example.plan.num_ctas_q = 0x7fffffff;

@@ -62,6 +62,64 @@ AttentionProblem gpt_oss() {
 
 }  // namespace
 
+namespace {
+
+test::TestPack mla_family() {
+  test::TestPack pack = own_family();
+  KernelRecord record = pack.kernels.front();
+  KernelTraits& t = record.traits;
+  t.head_dim_qk = 576;
+  t.head_dim_vo = t.head_dim_per_cta_v = 512;
+  t.tile_q = t.step_q = 64;
+  t.scheduler = TileScheduler::kPersistent;
+  t.reuse_smem_k_for_v = true;
+  record.name = "own_mla";
+  pack.kernels.push_back(record);
+  return pack;
+}
+
+AttentionProblem deepseek(std::int32_t batch, std::int32_t heads, std::int32_t max_q_len) {
+  AttentionProblem p;
+  p.head_dim_qk = 576;
+  p.head_dim_vo = 512;
+  p.num_q_heads = heads;
+  p.num_kv_heads = 1;
+  p.is_mla = true;
+  p.batch = batch;
+  p.max_q_len = max_q_len;
+  p.max_kv_len = 8192;
+  p.page_size = 64;
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "MLA heads are split over CTAs of 64 rows, and sequences over groups that end with them") {
+  const auto pack = mla_family();
+  const auto even = selector::select(pack.table(), deepseek(64, 128, 1), h200());
+  REQUIRE(even.has_value());
+  CHECK(even->best().record->name == "own_mla");
+  CHECK(even->best().num_heads_per_cta == 64);
+  CHECK(even->best().grid ==
+        std::array<std::uint32_t, 3>{2, 64, 1});  // 66 would fit, and end inside sequences
+  const auto few = selector::select(pack.table(), deepseek(16, 128, 1), h200());
+  REQUIRE(few.has_value());
+  CHECK(few->best().grid == std::array<std::uint32_t, 3>{2, 64, 1});
+  const auto tokens = selector::select(pack.table(), deepseek(128, 16, 4), h200());
+  REQUIRE(tokens.has_value());
+  CHECK(tokens->best().num_tokens_per_cta_q == 4);
+  CHECK(tokens->best().grid == std::array<std::uint32_t, 3>{1, 128, 1});
+}
+
+TEST_CASE("unequal head sizes without is_mla are refused by name") {
+  AttentionProblem problem = deepseek(64, 128, 1);
+  problem.is_mla = false;
+  const auto selection = selector::select(mla_family().table(), problem, h200());
+  REQUIRE_FALSE(selection.has_value());
+  CHECK_THAT(selection.error().message(), Catch::Matchers::Contains("is_mla"));
+}
+
 TEST_CASE("our own family takes the smallest tile that holds all rows") {
   const auto pack = own_family();
   const auto selection = selector::select(pack.table(), gpt_oss(), h200());
