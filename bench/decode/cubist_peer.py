@@ -1,7 +1,7 @@
 """Cubist's decode kernels on PyTorch tensors, for the programs of this folder.
 
 `make(point)` gives run(i), one decode step over KV slot i on torch's current stream, launched through libcubist's C API: the
-selector's own plan. `make_ungrouped(point)` launches the same kernels with one new token a CTA, tokens fastest in the grid:
+selector's own plan. `make_mla(point)`: the same for MLA, whose slots are (kv,), [pages, page, 576]. `make_ungrouped(point)` launches the same kernels with one new token a CTA, tokens fastest in the grid:
 what grouping tokens and heads saves. `make_planned(point, plan)` launches any plan given as a dict.
 
 A point has: hq, hkv, d, dtype ('bf16' or 'fp8': type of the KV cache), page, batch, s_qo, kv, scale, layout ('HND' or 'NHD'),
@@ -109,17 +109,21 @@ def strides(p):
     return (page, p.page * p.d, p.d) if p.layout == "HND" else (page, p.d, p.hkv * p.d)
 
 
+def head_dim_vo(p):
+    return getattr(p, "d_v", p.d)
+
+
 def problem_of(p):
     kv = {"fp16": 0, "bf16": 1, "fp8": 5}[p.dtype]
     q = 0 if p.dtype == "fp16" else 1
     pages, heads, tokens = strides(p)
-    derived = {name: -1 for name in ("head_dim_vo max_pages_per_seq sum_seq_q sum_seq_kv q_stride_tokens q_stride_heads "
+    derived = {name: -1 for name in ("max_pages_per_seq sum_seq_q sum_seq_kv q_stride_tokens q_stride_heads "
                                      "k_stride_tokens k_stride_heads v_stride_tokens v_stride_heads lse_stride_tokens "
                                      "lse_stride_heads window_left max_active_clusters").split()}
     options = getattr(p, "options", {})
     derived["window_left"] = options.get("window_left", -1)
     return Problem(struct_size=c.sizeof(Problem), dtype_q=q, dtype_k=kv, dtype_v=kv, dtype_o=q, head_dim_qk=p.d,
-                   num_q_heads=p.hq, num_kv_heads=p.hkv, batch=p.batch, max_q_len=p.s_qo, max_kv_len=p.kv, page_size=p.page,
+                   head_dim_vo=head_dim_vo(p), is_mla=int(head_dim_vo(p) != p.d), num_q_heads=p.hq, num_kv_heads=p.hkv, batch=p.batch, max_q_len=p.s_qo, max_kv_len=p.kv, page_size=p.page,
                    kv_layout=0 if p.layout == "HND" else 1, num_pages=p.slots[0][0].shape[0], kv_stride_batch=pages,
                    kv_stride_heads=heads, kv_stride_tokens=tokens, workspace_size=268435456, causal=1,
                    sinks=int(options.get("sinks", False)), lse=int(options.get("lse", False)),
@@ -140,7 +144,7 @@ def make(p):
     workspace = torch.zeros(max(int(need.size_bytes), 1), dtype=torch.uint8, device="cuda")
 
     def run(i):
-        k, v = p.slots[i]
+        k, v = p.slots[i][0], p.slots[i][-1]
         args = DecodeArgs(c.sizeof(DecodeArgs), 1, 1, 1, p.scale, 1, p.q.data_ptr(), k.data_ptr(), v.data_ptr(),
                           p.out.data_ptr(), p.page_table.data_ptr(), p.seqlens.data_ptr(), None, address("sinks"),
                           address("lse"), None, None,
@@ -150,6 +154,14 @@ def make(p):
 
 
 make.layout = "HND"
+
+
+def make_mla(p):
+    return make(p)
+
+
+make_mla.layout = "NHD"
+make_mla.mla = True
 
 
 def chosen_kernel(p):
