@@ -68,12 +68,15 @@ Result<Bundle> Bundle::open(std::shared_ptr<RandomAccess> file) {
   return Bundle(std::move(file), members, std::move(description), sha256(text));
 }
 
+Result<std::vector<std::uint8_t>> Bundle::unpack_kernel(std::size_t kernel) const {
+  return read_member(*file_, kernel_member(kernel));
+}
+
 Result<VerifiedCubin> Bundle::read_kernel(std::size_t kernel) const {
-  const ZipMember& member = kernel_member(kernel);
-  CUBIST_ASSIGN_OR_RETURN(auto bytes, read_member(*file_, member));
+  CUBIST_ASSIGN_OR_RETURN(auto bytes, unpack_kernel(kernel));
   const Kernel& expected = description_.kernels[kernel];
   return VerifiedCubin::verify(std::move(bytes), expected.sha256, expected.size_bytes,
-                               fmt::format("{}:{}", file_name(), member.name));
+                               fmt::format("{}:{}", file_name(), kernel_member(kernel).name));
 }
 
 Result<std::string> Bundle::read_part(const Part& part) const {

@@ -42,6 +42,9 @@ class Bundle {
 
   /// errors  kIntegrity: not the kernel that bundle.json names
   Result<VerifiedCubin> read_kernel(std::size_t kernel) const;
+  /// The same without the SHA-256, for who hashes the bytes anyway: unpacked to the size and CRC-32
+  /// that the file claims, and no more believed than that.
+  Result<std::vector<std::uint8_t>> unpack_kernel(std::size_t kernel) const;
   /// A manifest, signature, licence or notice. errors  kIntegrity: not the bytes that bundle.json
   /// names
   Result<std::string> read_part(const Part& part) const;

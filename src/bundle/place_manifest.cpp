@@ -1,0 +1,95 @@
+#include "bundle/place_manifest.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/file.h"
+#include "manifest/parse.h"
+#include "registry/staged_file.h"
+
+namespace cubist::bundle {
+namespace {
+
+/// A file that nobody but an earlier install should have put there: a link is not followed.
+/// Nothing if there is no such name.
+Result<std::optional<std::string>> read_there(const std::string& path) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0) {
+    if (errno == ENOENT) return std::optional<std::string>();
+    return tl::unexpected<Error>(errno_error("cannot inspect", path, errno));
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return fail(StatusCode::kIo,
+                "'{}' is where a manifest belongs, and no regular file (a link, folder or device); "
+                "remove it and run the command again",
+                path);
+  }
+  CUBIST_ASSIGN_OR_RETURN(std::string text, read_text_file(path, kMaxManifestBytes));
+  return std::optional<std::string>(std::move(text));
+}
+
+Status check_folder(const std::string& folder) {
+  struct stat info {};
+  if (::lstat(folder.c_str(), &info) != 0 || S_ISDIR(info.st_mode)) return {};
+  return fail(StatusCode::kIo,
+              "'{}' is where manifests belong, and no folder (links are not followed); remove it "
+              "or name another place",
+              folder);
+}
+
+Status write_file(const std::string& path, const std::string& text, const std::string& staging) {
+  CUBIST_ASSIGN_OR_RETURN(StagedFile file, StagedFile::create(staging));
+  CUBIST_RETURN_IF_ERROR(
+      file.write({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}));
+  CUBIST_RETURN_IF_ERROR(file.make_read_only());
+  CUBIST_RETURN_IF_ERROR(file.sync());
+  return file.publish_over(path);
+}
+
+std::string signature_path(const ManifestPlace& place) { return place.path + ".minisig"; }
+
+}  // namespace
+
+Result<ManifestPlace> find_place(const std::string& folder, std::string name,
+                                 IncomingManifest incoming, bool replace) {
+  CUBIST_RETURN_IF_ERROR(check_folder(folder));
+  ManifestPlace place;
+  place.path = fmt::format("{}/{}.json", folder, name);
+  place.name = std::move(name);
+  place.incoming = std::move(incoming);
+  CUBIST_ASSIGN_OR_RETURN(const auto text, read_there(place.path));
+  CUBIST_ASSIGN_OR_RETURN(const auto signature, read_there(signature_path(place)));
+  place.same_text = text == place.incoming.text;
+  place.same_signature = signature == place.incoming.signature;
+  if (text && !place.same_text && !replace) {
+    return fail(StatusCode::kInvalidArgument,
+                "another manifest is called '{}': '{}' has sha256 {}, '{}' has {}; nothing was "
+                "installed. --replace takes its place, --as NAME gives this one another name",
+                place.name, place.path,
+                sha256({reinterpret_cast<const std::uint8_t*>(text->data()), text->size()}).hex(),
+                place.incoming.origin, place.incoming.part->text.sha256.hex());
+  }
+  return place;
+}
+
+Status put_in_place(const ManifestPlace& place, const std::string& folder,
+                    const std::string& staging) {
+  if (place.same_text && place.same_signature) return {};
+  CUBIST_RETURN_IF_ERROR(make_folders(folder));
+  CUBIST_RETURN_IF_ERROR(make_folders(staging));
+  // Whoever is stopped between the two leaves at most a signature that does not fit: a manifest
+  // that is refused, not one that is believed wrongly.
+  const std::string signature = signature_path(place);
+  if (!place.same_signature && place.incoming.signature) {
+    CUBIST_RETURN_IF_ERROR(write_file(signature, *place.incoming.signature, staging));
+  }
+  if (!place.same_text) {
+    CUBIST_RETURN_IF_ERROR(write_file(place.path, place.incoming.text, staging));
+  }
+  if (!place.same_signature && !place.incoming.signature) ::unlink(signature.c_str());
+  return sync_folder(folder);
+}
+
+}  // namespace cubist::bundle

@@ -1,0 +1,39 @@
+#include "bundle/verify_kernels.h"
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+namespace cubist::bundle {
+
+Status verify_kernels(const Bundle& bundle, unsigned threads, const std::atomic<bool>* cancel) {
+  const std::size_t count = bundle.description().kernels.size();
+  std::atomic<std::size_t> next = 0;
+  std::mutex mutex;
+  std::size_t failed_at = count;  // of the lowest kernel that failed, and why
+  std::optional<Error> error;
+  const auto stopped = [&] { return cancel != nullptr && *cancel; };
+  const auto work = [&] {
+    for (std::size_t i = next++; i < count && !stopped(); i = next++) {
+      const auto cubin = bundle.read_kernel(i);
+      if (cubin) continue;
+      next = count;  // those before it are with other threads already
+      const std::lock_guard lock(mutex);
+      if (i < failed_at) {
+        failed_at = i;
+        error = cubin.error();
+      }
+    }
+  };
+  std::vector<std::thread> workers;
+  for (unsigned i = 1; i < threads; ++i) workers.emplace_back(work);
+  work();
+  for (std::thread& worker : workers) worker.join();
+  if (error) return tl::unexpected<Error>(std::move(*error));
+  if (stopped()) return fail(StatusCode::kInterrupted, "stopped; not every kernel was hashed");
+  return {};
+}
+
+}  // namespace cubist::bundle

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <atomic>
+
+#include "base/result.h"
+#include "bundle/bundle.h"
+
+namespace cubist::bundle {
+
+/// Unpacks and hashes every kernel; writes nothing.
+///
+/// threads  more than one only where the file may be read by several at once
+/// errors   kIntegrity: the first kernel in the file's order that is not what bundle.json names;
+///          kInterrupted
+Status verify_kernels(const Bundle& bundle, unsigned threads,
+                      const std::atomic<bool>* cancel = nullptr);
+
+}  // namespace cubist::bundle
