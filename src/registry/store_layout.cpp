@@ -74,6 +74,10 @@ std::string entry_relative_path(const Sha256Digest& digest) {
   return fmt::format("sha256/{}/{}{}", hex.substr(0, 2), hex, kEntrySuffix);
 }
 
+std::string installed_manifest_folder(std::string_view root) {
+  return fmt::format("{}/manifests", root);
+}
+
 std::string entry_path(std::string_view root, const Sha256Digest& digest) {
   return fmt::format("{}/{}", root, entry_relative_path(digest));
 }

@@ -26,6 +26,8 @@ Result<StoreOptions> store_options_from_environment(std::string_view root_overri
 std::string entry_path(std::string_view root, const Sha256Digest& digest);
 /// The part of that below the root; also what a store offers when it is used as a source.
 std::string entry_relative_path(const Sha256Digest& digest);
+/// <root>/manifests: those that bundles brought along.
+std::string installed_manifest_folder(std::string_view root);
 /// The digest an entry's file name stands for; empty if it is no entry's name.
 std::optional<Sha256Digest> parse_entry_name(std::string_view file_name);
 
