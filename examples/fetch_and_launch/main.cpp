@@ -39,7 +39,7 @@ bool launch_and_check(const cubist::Selection& selection) {
   std::vector<std::int32_t> table(kPages);
   for (std::size_t i = 0; i < kPages; ++i) table[i] = static_cast<std::int32_t>(kPages - 1 - i);
 
-  cubist_decode_args args = CUBIST_DECODE_ARGS_INIT;
+  cubist_attention_args args = CUBIST_ATTENTION_ARGS_INIT;
   args.q = upload(std::vector<std::uint16_t>(kOutput, kBf16One));
   args.k = upload(std::vector<std::uint16_t>(kPages * 8 * 32 * 128, kBf16One));
   args.v = upload(std::vector<std::uint16_t>(kPages * 8 * 32 * 128, kBf16Three));

@@ -606,9 +606,10 @@ typedef struct cubist_scales {
 #define CUBIST_SCALES_INIT \
   { sizeof(cubist_scales), 1.0f, 1.0f, 1.0f, 0.0f, 1.0f, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 
-/* Queues a kernel of one block that writes q * k * sm * log2(e) and v * o. Needs the shipped
- * manifest cubist-aux among the runtime's. `problem` is that of the launches that will read them:
- * its KV type says whether k and v may be given, its head size what a missing sm_scale is. */
+/* Queues a kernel of one block that writes q * k * sm * log2(e) and v * o. The kernel is of
+ * the shipped manifest cubist-aux, which a runtime opens by itself. `problem` is that of the
+ * launches that will read them: its KV type says whether k and v may be given, its head size what a
+ * missing sm_scale is. */
 CUBIST_API cubist_status cubist_scales_fuse(cubist_runtime* runtime,
                                             const cubist_attention_problem* problem,
                                             const cubist_scales* scales, void* stream);

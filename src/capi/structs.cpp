@@ -108,6 +108,17 @@ Result<DeviceProfile> from_c(const cubist_device& c) {
   if (end == nullptr) {
     return fail(StatusCode::kInvalidArgument, "device.name has no terminating NUL");
   }
+  if (c.max_smem_optin == 0) {
+    return fail(StatusCode::kInvalidArgument,
+                "device.max_smem_optin is 0; it must be the bytes of shared memory that a block may "
+                "have");
+  }
+  for (std::size_t size = 0; size < device.max_active_clusters.size(); ++size) {
+    if (c.max_active_clusters[size] >= -1) continue;
+    return fail(StatusCode::kInvalidArgument,
+                "device.max_active_clusters[{}] is {}; it must be at least -1 (-1: unknown)", size,
+                c.max_active_clusters[size]);
+  }
   device.name = c.name;
   device.sm = c.sm;
   device.num_sms = c.num_sms;

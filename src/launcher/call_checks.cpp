@@ -89,6 +89,13 @@ Status check_shapes(const AttentionProblem& p) {
                 "max_kv_len is {}, but a block_table row of {} pages with {} tokens holds {}",
                 p.max_kv_len, p.max_pages_per_seq, p.page_size, tokens);
   }
+  const std::int64_t rows = std::int64_t{p.batch} * p.max_q_len;
+  if (!p.varlen_q && p.sum_seq_q != rows) {
+    return fail(StatusCode::kInvalidArgument,
+                "sum_seq_q is {}; without varlen_q every sequence has max_q_len tokens, so it must "
+                "be {}",
+                p.sum_seq_q, rows);
+  }
   return {};
 }
 

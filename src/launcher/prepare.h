@@ -10,8 +10,9 @@
 
 namespace cubist::launcher {
 
-/// The driver has locks of its own, so many threads do not help for long.
-inline constexpr unsigned kMaxPrepareThreads = 16;
+/// The driver loads one module at a time, so threads help with reading and hashing alone:
+/// docs/results/h200-launch-api.md.
+inline constexpr unsigned kMaxPrepareThreads = 4;
 
 /// Brings the bytes of kernels to where the launcher's CubinSource finds them at once. What it
 /// fails for, the source will be asked for.

@@ -235,9 +235,15 @@ static void test_device(void) {
 }
 
 /* All keys are 1 where all of v is 2.5: whatever the softmax, the answer is 2.5 times o_scale. */
-static void test_launch(cubist_selection* selection) {
+static void test_launch(cubist_runtime* runtime, cubist_selection* selection) {
   enum { kPages = 128, kPageElements = 2 * 32 * 64, kRows = 4 * 8 * 64 };
-  cubist_decode_args args = CUBIST_DECODE_ARGS_INIT;
+  cubist_attention_args args = CUBIST_ATTENTION_ARGS_INIT;
+  cubist_attention_problem problem = small_problem();
+  cubist_prepare_options options = CUBIST_PREPARE_OPTIONS_INIT;
+  cubist_prepare_report report = CUBIST_PREPARE_REPORT_INIT;
+  cubist_tensor_layout layout = CUBIST_TENSOR_LAYOUT_INIT;
+  cubist_workspace_info bound = CUBIST_WORKSPACE_INFO_INIT;
+  cubist_device device = CUBIST_DEVICE_INIT;
   cubist_workspace_info workspace = CUBIST_WORKSPACE_INFO_INIT;
   uint16_t* numbers = (uint16_t*)malloc(sizeof(uint16_t) * kPages * kPageElements);
   int32_t table[2 * 64];
@@ -261,7 +267,15 @@ static void test_launch(cubist_selection* selection) {
   args.workspace_size = workspace.size_bytes;
 
   CHECK_STATUS(CUBIST_STATUS_INVALID_ARGUMENT, "NULL", cubist_selection_prepare(NULL));
+  CHECK_OK(cubist_runtime_get_workspace_bound(runtime, &problem, &device, &bound));
+  CHECK(bound.size_bytes >= workspace.size_bytes && bound.alignment == workspace.alignment);
+  CHECK_OK(cubist_selection_get_output(selection, &layout));
+  CHECK(layout.rank == 3 && layout.shape[0] == 4 && layout.strides[0] == 8 * 64);
   CHECK_OK(cubist_selection_prepare(selection));
+  options.selections = &selection;
+  options.num_selections = 1;
+  CHECK_OK(cubist_runtime_prepare(runtime, &options, &report));
+  CHECK(report.num_kernels == 1 && report.num_present == 1 && report.milliseconds > 0);
   CHECK_STATUS(CUBIST_STATUS_INVALID_ARGUMENT, "NULL",
                cubist_selection_clear_workspace(NULL, args.workspace, args.workspace_size, NULL));
   CHECK_STATUS(CUBIST_STATUS_INVALID_ARGUMENT, "bytes aligned to",
@@ -282,6 +296,7 @@ static void test_launch(cubist_selection* selection) {
 
   CHECK_OK(cubist_selection_clear_workspace(selection, args.workspace, args.workspace_size, NULL));
   for (i = 0; i < 3; ++i) CHECK_OK(cubist_selection_launch(selection, &args, NULL));
+  for (i = 0; i < 3; ++i) CHECK_OK(cubist_runtime_launch(runtime, &problem, NULL, &args, NULL));
   device_read(out, args.o, sizeof(out));
   for (i = 0; i < kRows; ++i) {
     if (out[i] != 0x40a0) break; /* bf16 5 */
@@ -328,7 +343,7 @@ int main(int argc, char** argv) {
   CHECK_OK(cubist_runtime_select(runtime, &problem, &device, &selection));
   test_fetch(runtime, selection);
   test_selection(selection);
-  test_launch(selection);
+  test_launch(runtime, selection);
   test_device();
   CHECK_OK(cubist_runtime_get_info(runtime, &info));
   CHECK(info.loads == 1 && info.failed_loads == 0 && info.load_nanoseconds > 0);

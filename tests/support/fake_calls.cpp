@@ -258,6 +258,7 @@ CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* 
   state.functions.push_back(std::make_unique<FakeFunction>());
   state.functions.back()->module = found->first;
   state.functions.back()->name = name;
+  state.functions.back()->param_bytes = fake_elf_param_bytes(found->second->image, name);
   *function = handle_of<CUfunction>(state.functions.back().get());
   return CUDA_SUCCESS;
 }
@@ -411,9 +412,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
     launch.captured = stream->capture == CU_STREAM_CAPTURE_STATUS_ACTIVE;
   }
   const auto* bytes = static_cast<const std::uint8_t*>(parameters[0]);
-  const std::size_t size =
-      fake_elf_param_bytes(found->module->image, found->name).value_or(state.param_bytes);
-  launch.params.assign(bytes, bytes + size);
+  launch.params.assign(bytes, bytes + found->param_bytes.value_or(state.param_bytes));
   if (!launch.captured) run_fake_aux_kernel(launch);
   if (!launch.captured && !run_fake_kernel(launch)) return CUDA_ERROR_ILLEGAL_ADDRESS;
   state.launches.push_back(std::move(launch));

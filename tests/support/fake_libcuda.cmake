@@ -3,7 +3,7 @@
 add_library(cubist_fake_libcuda MODULE
   ${CMAKE_CURRENT_LIST_DIR}/fake_libcuda.cpp ${CMAKE_CURRENT_LIST_DIR}/fake_state.cpp
   ${CMAKE_CURRENT_LIST_DIR}/fake_calls.cpp ${CMAKE_CURRENT_LIST_DIR}/fake_elf.cpp
-  ${CMAKE_CURRENT_LIST_DIR}/fake_decode.cpp ${PROJECT_SOURCE_DIR}/src/model/dtype.cpp)
+  ${CMAKE_CURRENT_LIST_DIR}/fake_aux.cpp ${CMAKE_CURRENT_LIST_DIR}/fake_decode.cpp ${PROJECT_SOURCE_DIR}/src/model/dtype.cpp)
 target_include_directories(cubist_fake_libcuda PRIVATE ${PROJECT_SOURCE_DIR}/tests)
 target_link_libraries(cubist_fake_libcuda PRIVATE cubist_reference cubist_build_flags fmt::fmt tl::expected)
 set_target_properties(cubist_fake_libcuda PROPERTIES PREFIX "" OUTPUT_NAME fake_libcuda

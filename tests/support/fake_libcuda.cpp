@@ -4,6 +4,7 @@
 #include "support/fake_libcuda.h"
 
 #include <cstdlib>
+#include <cstring>
 
 #include "support/fake_state.h"
 
@@ -71,6 +72,14 @@ class Control final : public FakeCuda {
   void set_current(cuda::CUcontext context) override {
     fake_context_stack().clear();
     if (context != nullptr) fake_context_stack().push_back(reinterpret_cast<FakeContext*>(context));
+  }
+  void* allocate(const void* from, std::size_t bytes) override {
+    const std::lock_guard lock(state_.mutex);
+    void* const memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+    std::memcpy(memory, from, bytes);
+    state_.allocations[reinterpret_cast<std::uintptr_t>(memory)] = {
+        bytes, fake_current_context()->ordinal};
+    return memory;
   }
   cuda::CUstream create_stream() override {
     const std::lock_guard lock(state_.mutex);

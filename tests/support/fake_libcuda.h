@@ -76,6 +76,9 @@ class FakeCuda {
   virtual void destroy_context(cuda::CUcontext context) = 0;
   virtual void set_current(cuda::CUcontext context) = 0;  ///< of the calling thread; null = none
 
+  /// Memory of the current context's device that holds a copy of `from`; goes with reset().
+  virtual void* allocate(const void* from, std::size_t bytes) = 0;
+
   virtual cuda::CUstream create_stream() = 0;  ///< in the current context
   virtual void destroy_stream(cuda::CUstream stream) = 0;
   virtual void begin_capture(cuda::CUstream stream) = 0;
@@ -84,7 +87,7 @@ class FakeCuda {
 
   /// What cuOccupancyMaxActiveClusters answers.
   virtual void set_max_active_clusters(int count) = 0;
-  /// Bytes of the parameter block that a launch copies.
+  /// Bytes of the parameter block that a launch copies, where the cubin does not say.
   virtual void set_param_bytes(std::size_t bytes) = 0;
   /// Makes cuModuleLoadData take this long, so that threads meet there.
   virtual void set_load_delay_ms(int milliseconds) = 0;

@@ -79,7 +79,7 @@ void FakeState::clear() {
   modules.clear();
   functions.clear();
   streams.clear();
-  for (void* address : allocations) std::free(address);
+  for (const auto& [address, unused] : allocations) std::free(reinterpret_cast<void*>(address));
   allocations.clear();
   calls.clear();
   launches.clear();

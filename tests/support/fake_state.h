@@ -4,7 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +32,13 @@ struct FakeFunction {
   std::string name;
   unsigned max_dynamic_smem = 48 * 1024;
   bool non_portable_cluster = false;
+  /// Of its parameter block, where the cubin says; read at load, as the image need not stay.
+  std::optional<std::size_t> param_bytes;
+};
+
+struct FakeAllocation {
+  std::size_t bytes = 0;
+  int ordinal = 0;
 };
 
 struct FakeStream {
@@ -51,7 +58,7 @@ struct FakeState {
   std::map<FakeModule*, std::unique_ptr<FakeModule>> modules;
   std::vector<std::unique_ptr<FakeFunction>> functions;
   std::map<FakeStream*, std::unique_ptr<FakeStream>> streams;
-  std::set<void*> allocations;
+  std::map<std::uintptr_t, FakeAllocation> allocations;  ///< by address
 
   std::vector<FakeCall> calls;
   std::vector<FakeLaunch> launches;

@@ -121,7 +121,7 @@ TEST_CASE("every field of a problem arrives where it belongs") {
 }
 
 TEST_CASE("launch arguments arrive where they belong") {
-  cubist_decode_args c = CUBIST_DECODE_ARGS_INIT;
+  cubist_attention_args c = CUBIST_ATTENTION_ARGS_INIT;
   const auto at = [](std::uintptr_t address) { return reinterpret_cast<void*>(address); };
   c.q_scale = 1.5F, c.k_scale = 2.5F, c.v_scale = 3.5F, c.sm_scale = 4.5F, c.o_scale = 5.5F;
   c.q = at(1), c.k = at(2), c.v = at(3), c.o = at(4);
@@ -131,7 +131,15 @@ TEST_CASE("launch arguments arrive where they belong") {
   c.sinks = static_cast<float*>(at(8)), c.lse = static_cast<float*>(at(9));
   c.bmm1_scale_log2 = static_cast<float*>(at(10)), c.bmm2_scale = static_cast<float*>(at(11));
   c.workspace = at(12), c.workspace_size = 13, c.o_stride_tokens = 14, c.o_stride_heads = 15;
-  const launcher::CallArgs args = capi::from_c(c);
+  c.cum_seq_lens_kv = static_cast<std::int32_t*>(at(16)), c.k_sf = at(17), c.v_sf = at(18);
+  c.o_sf = at(19), c.sliding_pool = at(20), c.topk_lens = static_cast<std::int32_t*>(at(21));
+  for (std::size_t i = 0; i < 4; ++i) c.sage_scales[i] = static_cast<float*>(at(22 + i));
+  c.o_sf_scale = 26.0F, c.o_sf_start_index = 27;
+  cubist_tensor_layout layout = CUBIST_TENSOR_LAYOUT_INIT;
+  layout.dtype = CUBIST_DTYPE_E4M3, layout.rank = 3;
+  for (int i = 0; i < 4; ++i) layout.shape[i] = 30 + i, layout.strides[i] = 40 + i;
+  c.o_layout = &layout;
+  const launcher::CallArgs args = capi::from_c(c).value();
   CHECK(args.scales.q_scale == 1.5F);
   CHECK(args.scales.k_scale == 2.5F);
   CHECK(args.scales.v_scale == 3.5F);
@@ -152,6 +160,30 @@ TEST_CASE("launch arguments arrive where they belong") {
   CHECK(args.workspace_size == 13);
   CHECK(args.o_stride_tokens == 14);
   CHECK(args.o_stride_heads == 15);
+  CHECK(args.cum_seq_lens_kv == 16);
+  CHECK(args.k_sf == 17);
+  CHECK(args.v_sf == 18);
+  CHECK(args.o_sf == 19);
+  CHECK(args.sliding_pool == 20);
+  CHECK(args.topk_lens == 21);
+  CHECK(args.sage_scales == std::array<std::uint64_t, 4>{22, 23, 24, 25});
+  CHECK(args.o_sf_scale == 26.0F);
+  CHECK(args.o_sf_start_index == 27);
+  REQUIRE(args.o_layout.has_value());
+  CHECK(args.o_layout->dtype == Dtype::kE4m3);
+  CHECK(args.o_layout->shape == std::array<std::int64_t, 4>{30, 31, 32, 0});
+  CHECK(args.o_layout->strides == std::array<std::int64_t, 4>{40, 41, 42, 0});
+}
+
+TEST_CASE("launch arguments of the INIT leave everything out") {
+  const cubist_attention_args c = CUBIST_ATTENTION_ARGS_INIT;
+  const launcher::CallArgs args = capi::from_c(c).value();
+  CHECK_FALSE(args.o_layout.has_value());
+  CHECK_FALSE(args.o_sf_scale.has_value());
+  CHECK_FALSE(args.o_sf_start_index.has_value());
+  CHECK(args.o_stride_tokens == -1);
+  CHECK(args.scales.q_scale == 1.0F);
+  CHECK(args.scales.sm_scale == 0.0F);
 }
 
 TEST_CASE("a device profile survives the way to C and back") {

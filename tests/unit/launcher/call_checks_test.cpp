@@ -97,7 +97,7 @@ const std::vector<BadCall>& bad_calls() {
        "lse_stride_tokens is 128"},
       {"two tables", [](DecodeCall& c) { c.problem.uses_shared_paged_kv_idx = false; },
        "uses_shared_paged_kv_idx is false"},
-      {"no batch", [](DecodeCall& c) { c.problem.sum_seq_q = 0; }, "q: 0 entries"},
+      {"no tokens", [](DecodeCall& c) { c.problem.sum_seq_q = 0; }, "sum_seq_q is 0"},
       {"k_scale for bf16", [](DecodeCall& c) { c.args.scales.k_scale = 2; }, "k_scale is 2"},
   };
   return calls;

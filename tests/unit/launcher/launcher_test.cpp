@@ -86,7 +86,7 @@ TEST_CASE("a kernel for another architecture is refused before it is fetched") {
 
 TEST_CASE("shared memory beyond the device's is refused with both numbers") {
   Rig rig;
-  rig.selection.plans[0].smem = 232449;
+  rig.record.traits.smem = rig.selection.plans[0].smem = 232449;
   const auto launcher = rig.launcher();
   ReadyMemo memo;
   const auto ready = launcher->ready(rig.selection, memo, &rig.stream);
