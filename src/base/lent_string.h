@@ -9,16 +9,18 @@
 
 namespace cubist {
 
+template <class T>
+concept TextLike = std::convertible_to<const T&, std::string_view>;
+
 /// A text that owns its bytes, or borrows them from a mapped file so that tens of thousands of
-/// records open without an allocation each. Only the object that was made by lent() borrows, and
+/// records open without an allocation each. Only the object that lend() was called on borrows, and
 /// only as long as its Lender lives: whatever is copied or moved from it owns. Reads like a
 /// std::string; always ends in a NUL. Below 4 GB.
 class LentString {
  public:
   LentString() = default;
-  template <class T>
-    requires std::convertible_to<const T&, std::string_view>
-  LentString(const T& text) {  // NOLINT(google-explicit-constructor): a drop-in for std::string
+  template <TextLike T>
+  LentString(const T& text) {  // NOLINT(google-explicit-constructor): stands in for std::string
     own(std::string_view(text));
   }
   LentString(const LentString& other) { own(other.view()); }
@@ -48,28 +50,25 @@ class LentString {
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   std::size_t find(std::string_view part) const { return view().find(part); }
-  operator std::string_view() const { return view(); }      // NOLINT(google-explicit-constructor)
-  operator std::string() const { return std::string(view()); }  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  operator std::string_view() const { return view(); }
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  operator std::string() const { return std::string(view()); }
 
   LentString& operator+=(std::string_view more) { return *this = LentString(*this + more); }
 
-  template <class T>
-    requires std::convertible_to<const T&, std::string_view>
+  template <TextLike T>
   friend bool operator==(const LentString& a, const T& b) {
     return a.view() == std::string_view(b);
   }
-  template <class T>
-    requires std::convertible_to<const T&, std::string_view>
+  template <TextLike T>
   friend std::strong_ordering operator<=>(const LentString& a, const T& b) {
     return a.view() <=> std::string_view(b);
   }
-  template <class T>
-    requires std::convertible_to<const T&, std::string_view>
-  friend std::string operator+(const LentString& a, const T& b) {
-    return std::string(a.view()).append(std::string_view(b));
+  friend std::string operator+(const LentString& a, std::string_view b) {
+    return std::string(a.view()).append(b);
   }
-  template <class T>
-    requires(std::convertible_to<const T&, std::string_view> && !std::same_as<T, LentString>)
+  template <TextLike T>
   friend std::string operator+(const T& a, const LentString& b) {
     return std::string(std::string_view(a)).append(b.view());
   }

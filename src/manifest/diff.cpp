@@ -77,7 +77,7 @@ ManifestDiff diff_manifests(const Manifest& before, const Manifest& after) {
   diff.added = entries_of(after);
   if (diff.removed.empty() || diff.added.empty()) return diff;
   const auto digest = [](const KernelRecord& record) { return record.sha256; };
-  const auto name = [](const KernelRecord& record) { return record.name; };
+  const auto name = [](const KernelRecord& record) { return record.name.view(); };
   const auto any = [](const KernelRecord&, const KernelRecord&) { return true; };
   take_pairs(
       diff.removed, diff.added, digest,

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/lent_string.h"
 #include "base/sha256.h"
 #include "model/kernel_record.h"
 
@@ -34,6 +35,8 @@ struct Pack {
   ParamLayout param_layout = ParamLayout::kTrtllmGenFmha1280;
   std::vector<Source> sources;
   std::vector<KernelRecord> kernels;
+  /// Of the kernels' texts: keep it as long as the records themselves. Not part of the format.
+  Lender lender{};
 
   bool operator==(const Pack&) const = default;
 };
@@ -42,8 +45,13 @@ struct Pack {
 struct Manifest {
   static constexpr std::uint32_t kSchemaVersion = 1;
 
+  static constexpr std::int64_t kMaxSerial = (std::int64_t{1} << 53) - 1;
+
   std::string name;
   std::string description;
+  /// Later versions of a signed manifest have higher ones; 0: not said.
+  std::int64_t serial = 0;
+  std::string expires;  ///< "2027-01-31": its last day in UTC; empty: not said
   std::vector<Pack> packs;
   /// Of the file it was read from: relative locations of sources start there. Empty if it came from
   /// text. Not part of the format.

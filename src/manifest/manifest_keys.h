@@ -6,8 +6,8 @@
 namespace cubist {
 
 // The keys of a manifest's objects, in the order of ManifestReader's enums.
-inline constexpr std::array<std::string_view, 5> kRootKeys = {"schema", "schema_version", "name",
-                                                              "description", "packs"};
+inline constexpr std::array<std::string_view, 7> kRootKeys = {
+    "schema", "schema_version", "name", "description", "serial", "expires", "packs"};
 inline constexpr std::array<std::string_view, 8> kPackKeys = {
     "name", "version", "license", "family", "revision", "param_layout", "sources", "kernels"};
 inline constexpr std::array<std::string_view, 3> kSourceKeys = {"type", "location", "prefix"};

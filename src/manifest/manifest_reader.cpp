@@ -5,6 +5,7 @@
 #include "manifest/manifest_keys.h"
 
 // { "schema": "cubist.manifest", "schema_version": 1, "name", "description",
+//   "serial", "expires",
 //   "packs": [ { "name", "version", "license", "family", "revision", "param_layout",
 //                "sources": [ { "type", "location", "prefix" } ],
 //                "kernels": [ { "name", "path", "sha256", "size", "arch",
@@ -158,7 +159,7 @@ bool ManifestReader::end_traits() {
 bool ManifestReader::end_object() {
   switch (place_) {
     case Place::kRoot:
-      return require(kRootKeys, 1U << kDescription, root_);
+      return require(kRootKeys, 1U << kDescription | 1U << kSerial | 1U << kExpires, root_);
     case Place::kPack:
       return end_pack();
     case Place::kSource:

@@ -64,7 +64,15 @@ class ManifestReader {
   };
 
   // The keys of each object; the numbers are positions in the lists of their names.
-  enum RootKey { kSchema, kSchemaVersion, kManifestName, kDescription, kPackList };
+  enum RootKey {
+    kSchema,
+    kSchemaVersion,
+    kManifestName,
+    kDescription,
+    kSerial,
+    kExpires,
+    kPackList
+  };
   enum PackKey {
     kPackName,
     kVersion,
@@ -116,7 +124,8 @@ class ManifestReader {
   bool trait_value(const Scalar& value);
   bool digest_value(const Scalar& value);
   bool arch_value(const Scalar& value);
-  bool read_text(Scalar value, std::string& out);
+  template <class Text>
+  bool read_text(Scalar value, Text& out);
   template <class Enum>
   bool read_word(const Scalar& value, Enum& out);
   template <class Number>

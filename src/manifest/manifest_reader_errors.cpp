@@ -80,7 +80,8 @@ std::string_view ManifestReader::expected_type() const {
       return "an object";
     case Place::kRoot:
       if (root_.field == kPackList) return "an array";
-      return root_.field == kSchemaVersion ? "a whole number" : "a string";
+      return root_.field == kSchemaVersion || root_.field == kSerial ? "a whole number"
+                                                                     : "a string";
     case Place::kPack:
       return pack_.field == kSourceList || pack_.field == kKernelList ? "an array" : "a string";
     case Place::kSource:

@@ -12,7 +12,8 @@
 
 namespace cubist {
 
-bool ManifestReader::read_text(Scalar value, std::string& out) {
+template <class Text>
+bool ManifestReader::read_text(Scalar value, Text& out) {
   if (value.type != ScalarType::kString) return reject_type(type_name(value.type));
   out = std::move(*value.text);
   return true;
@@ -60,6 +61,11 @@ bool ManifestReader::root_value(Scalar value) {
       return read_text(value, manifest_.name);
     case kDescription:
       return read_text(value, manifest_.description);
+    case kSerial:
+      return read_number(value, 1, Manifest::kMaxSerial, manifest_.serial);
+    case kExpires:
+      if (!read_text(value, manifest_.expires)) return false;
+      return manifest_.expires.empty() ? reject("is empty; leave the key out") : true;
     default:
       return reject_type(type_name(value.type));
   }

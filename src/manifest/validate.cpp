@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/date.h"
 #include "manifest/rules.h"
 #include "manifest/text.h"
 #include "manifest/words.h"
@@ -192,10 +193,11 @@ Status check_digests(const Manifest& manifest) {
 
 Status check_paths(const Manifest& manifest) {
   const std::vector<KernelRef> refs = sorted_refs(
-      manifest, [](const KernelRecord& record) { return std::hash<std::string>()(record.path); },
+      manifest,
+      [](const KernelRecord& record) { return std::hash<std::string_view>()(record.path); },
       [](const KernelRef& a, const KernelRef& b) {
         if (a.pack != b.pack) return a.pack < b.pack ? -1 : 1;
-        return a.record->path.compare(b.record->path);
+        return a.record->path.view().compare(b.record->path);
       });
   for (std::size_t i = 1; i < refs.size(); ++i) {
     const KernelRef& a = refs[i - 1];
@@ -222,6 +224,9 @@ Status check_pack_names(const Manifest& manifest) {
 Status check_manifest(const Manifest& manifest) {
   CUBIST_RETURN_IF_ERROR(check_name(manifest.name, "/name"));
   CUBIST_RETURN_IF_ERROR(check_text(manifest.description, kMaxDescriptionLength, "/description"));
+  if (!manifest.expires.empty() && !parse_date(manifest.expires)) {
+    return invalid("/expires", "{} is no date like 2027-01-31", shown(manifest.expires));
+  }
   if (manifest.packs.size() > kMaxPacks) {
     return invalid("/packs", "{} packs; at most {} are allowed", manifest.packs.size(), kMaxPacks);
   }

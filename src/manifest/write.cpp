@@ -158,6 +158,8 @@ std::string write_manifest(const Manifest& manifest) {
   out += fmt::format("  \"schema_version\": {},\n", Manifest::kSchemaVersion);
   append_member(out, "  ", "name", manifest.name);
   if (!manifest.description.empty()) append_member(out, "  ", "description", manifest.description);
+  if (manifest.serial != 0) out += fmt::format("  \"serial\": {},\n", manifest.serial);
+  if (!manifest.expires.empty()) append_member(out, "  ", "expires", manifest.expires);
   append_list(out, "  ", "packs", manifest.packs, "    ", append_pack);
   out += "\n}\n";
   return out;

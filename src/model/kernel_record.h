@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
+#include "base/lent_string.h"
 #include "base/sha256.h"
 #include "model/dtype.h"
 #include "model/enums.h"
@@ -68,8 +68,8 @@ struct KernelTraits {
 /// One artifact of a manifest. Its identity is sha256, never the name: the same name occurs with
 /// other bytes in other releases.
 struct KernelRecord {
-  std::string name;  ///< function name; also the file's stem unless `path` says otherwise
-  std::string path;  ///< file below the pack's sources; relative, "/"-separated, no ".." parts
+  LentString name;  ///< function name; also the file's stem unless `path` says otherwise
+  LentString path;  ///< file below the pack's sources; relative, "/"-separated, no ".." parts
   Sha256Digest sha256;
   std::uint64_t size_bytes = 0;
   KernelTraits traits;

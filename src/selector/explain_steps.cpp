@@ -108,7 +108,7 @@ void describe_pass(const Request& request, const PassNote& pass, std::size_t num
                    wanted.head_dim_per_cta_v, to_string(wanted.scheduler),
                    to_string(wanted.multi_ctas_kv_mode), wanted.two_cta_mma ? ", 2-CTA MMA" : "",
                    wanted.skip_softmax ? ", skip softmax" : "",
-                   pass.record != nullptr ? pass.record->name : std::string("not in the pack"))});
+                   pass.record != nullptr ? pass.record->name.view() : "not in the pack")});
   if (pass.record == nullptr) return;
   steps.push_back({"ctas", grid_text(request, pass.grid)});
   if (pass.reselection != Reselection::kNone) {

@@ -51,7 +51,7 @@ Status Explorer::collect(const BoxDecision& decision, const Box& box) {
               "the proof for batch {}, max_q_len {}, max_kv_len {} expects kernel '{}' and select "
               "answers '{}'; please report this",
               box.low()[kBatch], box.low()[kMaxQLen], box.low()[kMaxKvLen], decision.first()->name,
-              seen_first == nullptr ? std::string("none") : seen_first->name);
+              seen_first == nullptr ? "none" : seen_first->name.view());
 }
 
 void Explorer::note_gap(const ProblemClass& cls, const Box& box, const std::string& message) {

@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "base/file.h"
+#include "manifest/kernel_index.h"
 #include "support/byte_writer.h"
+#include "support/large_manifest.h"
 #include "support/synthetic_cubin.h"
 #include "support/zip_writer.h"
 
@@ -99,6 +101,16 @@ Files index_pages() {
   };
 }
 
+Files kernel_indexes() {
+  Manifest bare;
+  bare.name = "bare";
+  KernelIndexHead head;
+  head.file = {1, 2, 3, 4};
+  return {{"bare", write_kernel_index(bare, head).value()},
+          {"two", write_kernel_index(large_manifest(2), head).value()},
+          {"some", write_kernel_index(large_manifest(9), head).value()}};
+}
+
 Files problem_lines() {
   return {
       {"bare",
@@ -151,6 +163,7 @@ int main(int argc, char** argv) {
       cubist::test::write_all(folder + "/zip", cubist::test::zips()) &&
       cubist::test::write_all(folder + "/http", cubist::test::conversations()) &&
       cubist::test::write_all(folder + "/index", cubist::test::index_pages()) &&
+      cubist::test::write_all(folder + "/kernel_index", cubist::test::kernel_indexes()) &&
       cubist::test::write_all(folder + "/problem_jsonl", cubist::test::problem_lines()) &&
       cubist::test::write_all(folder + "/selector", cubist::test::selector_bytes());
   return done ? 0 : 1;

@@ -20,7 +20,7 @@ constexpr ChangeKind kKinds[] = {ChangeKind::kSame, ChangeKind::kRebuilt, Change
                                  ChangeKind::kAppears, ChangeKind::kVanishes};
 
 std::string name_of(const KernelRecord* record) {
-  return record == nullptr ? std::string("no kernel") : record->name;
+  return std::string(record == nullptr ? "no kernel" : record->name.view());
 }
 
 std::string change_text(const Change& change) {

@@ -21,6 +21,18 @@ TEST_CASE("writing and reading gives the same manifest, and the same text again"
   CHECK(write_manifest(*second) == text);
 }
 
+TEST_CASE("serial and expiry are written and read, and left out where they are not said") {
+  Manifest manifest = *parse_manifest(test::sample_manifest(), "m.json");
+  CHECK(manifest.serial == 0);
+  CHECK(manifest.expires.empty());
+  CHECK(write_manifest(manifest).find("serial") == std::string::npos);
+  manifest.serial = Manifest::kMaxSerial;
+  manifest.expires = "2027-01-31";
+  const Result<Manifest> again = parse_manifest(write_manifest(manifest), "written.json");
+  REQUIRE(again);
+  CHECK(*again == manifest);
+}
+
 TEST_CASE("the writer puts one kernel on a line and leaves defaults out") {
   const std::string text = write_manifest(*parse_manifest(test::sample_manifest(), "m.json"));
   std::istringstream lines(text);

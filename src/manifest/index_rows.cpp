@@ -1,0 +1,93 @@
+#include "manifest/index_rows.h"
+
+namespace cubist {
+namespace {
+
+/// Every member of KernelTraits but arch, in one order for reading and writing.
+template <class Traits, class Visit>
+void for_each_trait(Traits& t, Visit visit) {
+  static_assert(sizeof(KernelTraits) == 56 && kNumTraitMembers == 37,
+                "a member came or went: name it below, count it in kNumTraitMembers");
+  visit(t.smem);
+  visit(t.head_dim_qk), visit(t.head_dim_vo), visit(t.head_dim_per_cta_v);
+  visit(t.tile_q), visit(t.tile_kv), visit(t.step_q), visit(t.step_kv);
+  visit(t.threads), visit(t.page_size), visit(t.max_q_heads_per_cta);
+  visit(t.dtype_q), visit(t.dtype_k), visit(t.dtype_v), visit(t.dtype_o);
+  visit(t.qkv_layout), visit(t.mask_type), visit(t.kernel_type), visit(t.scheduler);
+  visit(t.multi_ctas_kv_mode), visit(t.sparse_type);
+  visit(t.sage_block_q), visit(t.sage_block_k), visit(t.sage_block_p), visit(t.sage_block_v);
+  visit(t.dynamic_page), visit(t.groups_heads_q), visit(t.groups_tokens_heads_q);
+  visit(t.reuse_smem_k_for_v), visit(t.two_cta_mma), visit(t.skip_softmax);
+  visit(t.fp16_softmax), visit(t.spcompress), visit(t.k_only_transform);
+  visit(t.separate_transformed_kv), visit(t.fuses_inv_rope_fp8_quant), visit(t.ue8m0_scale_o);
+}
+
+constexpr Dtype last_of(Dtype) { return Dtype::kUnknown; }
+constexpr QkvLayout last_of(QkvLayout) { return QkvLayout::kContiguousKv; }
+constexpr MaskType last_of(MaskType) { return MaskType::kCustom; }
+constexpr KernelType last_of(KernelType) { return KernelType::kSpecDecoding; }
+constexpr TileScheduler last_of(TileScheduler) { return TileScheduler::kPersistent; }
+constexpr MultiCtasKvMode last_of(MultiCtasKvMode) { return MultiCtasKvMode::kClusterSharedMemory; }
+constexpr SparseType last_of(SparseType) { return SparseType::kDynamicTokens; }
+
+}  // namespace
+
+RowWriter& RowWriter::text(std::string_view text) {
+  // What does not fit 32 bits makes the whole too large, which the caller looks at.
+  number(static_cast<std::uint32_t>(row_bytes_ + texts_.size()));
+  number(static_cast<std::uint32_t>(text.size()));
+  texts_.append(text).push_back('\0');
+  return *this;
+}
+
+std::vector<std::uint8_t> RowWriter::take() {
+  rows_.insert(rows_.end(), texts_.begin(), texts_.end());
+  return std::move(rows_);
+}
+
+void write_pack_row(RowWriter& out, const Pack& pack) {
+  out.text(pack.name).text(pack.version).text(pack.license);
+  out.number(pack.family).number(pack.revision).number(pack.param_layout).zeros(1);
+  out.number(static_cast<std::uint32_t>(pack.sources.size()));
+  out.number(static_cast<std::uint32_t>(pack.kernels.size())).zeros(12);
+}
+
+void read_pack_row(RowReader& row, Pack& pack, std::uint32_t& sources, std::uint32_t& kernels) {
+  row.text(pack.name).text(pack.version).text(pack.license);
+  row.word(pack.family, KernelFamily::kCubistAux).word(pack.revision, HeuristicRevision::kNone);
+  row.word(pack.param_layout, ParamLayout::kCubistFuseScales1).skip(1);
+  row.number(sources).number(kernels);
+}
+
+void write_source_row(RowWriter& out, const Source& source) {
+  out.text(source.location).text(source.prefix).number(source.kind).zeros(7);
+}
+
+void read_source_row(RowReader& row, Source& source) {
+  row.text(source.location).text(source.prefix).word(source.kind, Source::Kind::kPip);
+}
+
+void write_kernel_row(RowWriter& out, const KernelRecord& record) {
+  const std::size_t begin = out.position();
+  out.bytes(record.sha256.bytes).number(record.size_bytes).text(record.name).text(record.path);
+  out.number(record.traits.arch.sm).number(record.traits.arch.kind);
+  for_each_trait(record.traits, [&](const auto& member) { out.number(member); });
+  out.zeros(begin + kKernelRowBytes - out.position());
+}
+
+void read_kernel_row(RowReader& row, KernelRecord& record) {
+  row.digest(record.sha256).number(record.size_bytes).text(record.name).text(record.path);
+  row.number(record.traits.arch.sm).word(record.traits.arch.kind, SmArch::Kind::kFamily);
+  for_each_trait(record.traits, [&](auto& member) {
+    using Member = std::remove_reference_t<decltype(member)>;
+    if constexpr (std::is_same_v<Member, bool>) {
+      row.flag(member);
+    } else if constexpr (std::is_enum_v<Member>) {
+      row.word(member, last_of(Member{}));
+    } else {
+      row.number(member);
+    }
+  });
+}
+
+}  // namespace cubist

@@ -1,0 +1,135 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "base/lent_string.h"
+#include "manifest/manifest.h"
+
+namespace cubist {
+
+// Rows of a kernel index (kernel_index.cpp), field after field without gaps:
+//
+//   pack    name, version, license (8 each) | family, revision, param_layout (1 each), 0 (1)
+//           | sources, kernels (4 each) | 0 (12)
+//   source  location, prefix (8 each) | kind (1), 0 (7)
+//   kernel  sha256 (32) | size (8) | name, path (8 each) | arch: sm (2), kind (1)
+//           | the other members of KernelTraits in the order of for_each_trait(), each in its size
+//           | 0 up to kKernelRowBytes
+inline constexpr std::size_t kPackRowBytes = 48;
+inline constexpr std::size_t kSourceRowBytes = 24;
+inline constexpr std::uint32_t kKernelRowBytes = 112;
+inline constexpr std::uint32_t kNumTraitMembers = 37;
+
+/// Rows one behind the other, then the texts they name.
+class RowWriter {
+ public:
+  /// row_bytes  of all rows together: the first text lies there
+  explicit RowWriter(std::size_t row_bytes) : row_bytes_(row_bytes) { rows_.reserve(row_bytes); }
+
+  RowWriter& bytes(std::span<const std::uint8_t> bytes) {
+    rows_.insert(rows_.end(), bytes.begin(), bytes.end());
+    return *this;
+  }
+  template <class Number>
+  RowWriter& number(Number value) {
+    std::uint8_t raw[sizeof(value)];
+    std::memcpy(raw, &value, sizeof(value));
+    return bytes(raw);
+  }
+  RowWriter& text(std::string_view text);
+  RowWriter& zeros(std::size_t count) {
+    rows_.resize(rows_.size() + count);
+    return *this;
+  }
+  std::size_t position() const { return rows_.size(); }
+  std::vector<std::uint8_t> take();
+
+ private:
+  std::size_t row_bytes_;
+  std::vector<std::uint8_t> rows_;
+  std::string texts_;
+};
+
+/// Reads one row that lies inside `file`. What makes no sense is noted and read as nothing.
+class RowReader {
+ public:
+  RowReader(const std::uint8_t* row, std::span<const std::uint8_t> file) : at_(row), file_(file) {}
+
+  /// Whether everything made sense so far.
+  bool ok() const { return ok_; }
+
+  template <class Number>
+  RowReader& number(Number& out) {
+    static_assert(std::is_integral_v<Number> && !std::is_same_v<Number, bool>);
+    std::memcpy(&out, at_, sizeof(out));
+    at_ += sizeof(out);
+    return *this;
+  }
+  RowReader& flag(bool& out) {
+    const std::uint8_t value = *at_++;
+    ok_ = ok_ && value <= 1;
+    out = value == 1;
+    return *this;
+  }
+  /// last  the highest value that means something
+  template <class Enum>
+  RowReader& word(Enum& out, Enum last) {
+    const std::uint8_t value = *at_++;
+    const bool known = value <= static_cast<std::uint8_t>(last);
+    ok_ = ok_ && known;
+    if (known) out = static_cast<Enum>(value);
+    return *this;
+  }
+  RowReader& digest(Sha256Digest& out) {
+    std::memcpy(out.bytes.data(), at_, out.bytes.size());
+    at_ += out.bytes.size();
+    return *this;
+  }
+  RowReader& text(std::string& out) {
+    out = next_text();
+    return *this;
+  }
+  RowReader& text(LentString& out) {
+    out.lend(next_text());
+    return *this;
+  }
+  RowReader& skip(std::size_t count) {
+    at_ += count;
+    return *this;
+  }
+
+ private:
+  /// Inside the file with a NUL behind it; "" if that is not so.
+  std::string_view next_text() {
+    std::uint32_t offset = 0;
+    std::uint32_t length = 0;
+    number(offset).number(length);
+    const std::uint64_t end = std::uint64_t{offset} + length;
+    if (end >= file_.size() || file_[end] != 0) {
+      ok_ = false;
+      return "";
+    }
+    return {reinterpret_cast<const char*>(file_.data()) + offset, length};
+  }
+
+  const std::uint8_t* at_;
+  std::span<const std::uint8_t> file_;
+  bool ok_ = true;
+};
+
+void write_pack_row(RowWriter& out, const Pack& pack);
+void write_source_row(RowWriter& out, const Source& source);
+void write_kernel_row(RowWriter& out, const KernelRecord& record);
+
+/// Of a pack: how many of the next sources and kernels are its own.
+void read_pack_row(RowReader& row, Pack& pack, std::uint32_t& sources, std::uint32_t& kernels);
+void read_source_row(RowReader& row, Source& source);
+void read_kernel_row(RowReader& row, KernelRecord& record);
+
+}  // namespace cubist
