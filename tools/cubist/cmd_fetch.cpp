@@ -48,7 +48,7 @@ own pip finds) only the directory and the wanted members are read.
 Each kernel is reported by name, with its file in the store; --quiet reports failures alone.
 
 The store is --store, else CUBIST_STORE, else $XDG_CACHE_HOME/cubist, else
-~/.cache/cubist. Ctrl-C keeps all complete files; the same command goes on.
+~/.cache/cubist. Ctrl-C, SIGTERM and a hang-up keep what has come; the same command goes on.
 
 Examples:
   cubist fetch --manifest flashinfer-0.6.13 --kernel NAME

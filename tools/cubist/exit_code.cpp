@@ -1,5 +1,7 @@
 #include "exit_code.h"
 
+#include "interrupt.h"
+
 namespace cubist::tools {
 
 ExitCode exit_code_for(StatusCode code) {
@@ -29,7 +31,8 @@ ExitCode exit_code_for(StatusCode code) {
     case StatusCode::kForked:
       return ExitCode::kDriver;
     case StatusCode::kInterrupted:
-      return ExitCode::kInterrupted;
+      return interrupting_signal() == 0 ? ExitCode::kInterrupted
+                                        : static_cast<ExitCode>(128 + interrupting_signal());
     case StatusCode::kOutOfMemory:
     case StatusCode::kInternal:
       break;

@@ -16,7 +16,7 @@ enum class ExitCode : int {
   kOffline = 7,
   kManifest = 8,
   kDriver = 9,
-  kInterrupted = 130,
+  kInterrupted = 130,  ///< by Ctrl-C; by another signal: 128 and its number
 };
 
 ExitCode exit_code_for(StatusCode code);

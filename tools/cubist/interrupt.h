@@ -4,8 +4,9 @@
 
 namespace cubist::tools {
 
-/// Ctrl-C and SIGTERM set a flag while this lives, so that a command can stop cleanly and end with
-/// 130. A second one ends the process at once.
+/// Ctrl-C, SIGTERM and SIGHUP set a flag while this lives, so that a command can stop cleanly and
+/// end with 128 and the signal's number. A second one of its kind ends the process at once. What is
+/// ignored from the start (nohup, a job in the background) stays ignored.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -15,5 +16,8 @@ class InterruptGuard {
 
   const std::atomic<bool>* flag() const;
 };
+
+/// The signal that set the flag; 0 if none has.
+int interrupting_signal();
 
 }  // namespace cubist::tools

@@ -22,7 +22,7 @@ constexpr const char* kFooter = R"(Exit codes:
   1 internal fault          6 disk or permission
   2 usage                   7 missing while offline
   3 no kernel serves        8 manifest invalid
-  4 integrity or signature  9 driver or GPU         130 interrupted
+  4 integrity or signature  9 driver or GPU         130 interrupted (128 + signal)
 
 Every command takes --json. Docs: README.md, manifests/FORMAT.md, docs/.)";
 

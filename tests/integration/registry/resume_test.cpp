@@ -52,12 +52,14 @@ int interrupted_fetch(const ReleaseCli& cli, const MischiefServer& server, int n
 
 }  // namespace
 
-TEST_CASE("after Ctrl-C the next run asks for the rest, with the validator, and leaves no trace") {
+TEST_CASE(
+    "after Ctrl-C, SIGTERM or a hang-up the next run asks for the rest, with the validator, and "
+    "leaves no trace") {
   ReleaseCli cli(1, kKernelBytes);
   const MischiefServer server(cli.release.tree());
   cli.set_source({Source::Kind::kHttp, server.url("stall-once"), MadeRelease::kPrefix});
-  const int number = GENERATE(SIGINT, SIGTERM);
-  CHECK(interrupted_fetch(cli, server, number) == 130);
+  const int number = GENERATE(SIGINT, SIGTERM, SIGHUP);
+  CHECK(interrupted_fetch(cli, server, number) == 128 + number);
   CHECK(cli.release.count_store_files() == 0);
   CHECK(cli.release.count_store_files("tmp") == 1);
   const ToolRun next = cli.fetch({"--all"});
@@ -69,6 +71,22 @@ TEST_CASE("after Ctrl-C the next run asks for the rest, with the validator, and 
   CHECK(count(log, "\"range\": \"bytes=200000-\"") == 1);
   CHECK(count(log, "\"if_range\": \"\\\"v1\\\"\"") == 1);
   CHECK(count(log, "\"path\"") == 2);
+}
+
+TEST_CASE("a fetch under nohup outlives the hang-up") {
+  ReleaseCli cli(1, kKernelBytes);
+  const MischiefServer server(cli.release.tree());
+  cli.set_source({Source::Kind::kHttp, server.url("pace"), MadeRelease::kPrefix});
+  const pid_t tool = cubist::test::start_process([&] {
+    ::signal(SIGHUP, SIG_IGN);
+    ::execl(CUBIST_TOOL, "cubist", "fetch", "-q", "-m", cli.manifest.c_str(), "--store",
+            cli.release.store_root().c_str(), "--all", nullptr);
+    return 127;
+  });
+  while (server.count_requests() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  ::kill(tool, SIGHUP);
+  CHECK(cubist::test::finish_process(tool) == 0);
+  CHECK(cli.release.in_store(0));
 }
 
 TEST_CASE("a member of a wheel goes on where it stopped too") {
