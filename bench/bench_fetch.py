@@ -2,15 +2,20 @@
 """Fetching beside curl: a served tree, warm runs, a wheel by ranges, and many processes at once.
 
   bench_fetch.py tree   TOOL TREE MANIFEST [ROUNDS]   TREE: the unpacked wheel of the manifest
+  bench_fetch.py peer   TOOL TREE MANIFEST FLASHINFER_PYTHON_WHEEL [ROUNDS [PYTHON]]
   bench_fetch.py wheel  TOOL WHEEL MANIFEST
   bench_fetch.py many   TOOL SOURCE_DIR [PROCESSES]
 
 tree   all files of the manifest from an nginx on this machine: `cubist fetch --all` (fetched, hashed,
        stored durably) against `curl -Z --parallel-max 16` writing the same files with neither hash nor
        sync, in turn, medians; then the same fetch again, which must make no request and write nothing.
+peer   the same files and server, `cubist fetch --all` against the downloader of a published
+       flashinfer-python with the same number of connections (flashinfer_download.py), in turn, medians.
+       PYTHON: one that has requests, filelock and tqdm.
 wheel  kernels out of a wheel behind nginx: requests once its directory is remembered.
-many   processes that want the same 100 missing files from a server that paces its bodies to 5 s for one
-       process: bodies served, and the time of all against the time of one alone.
+many   processes that want the same 100 missing files from a server that gives out bytes at a pace of its
+       own, whoever asks and over however many connections: all bodies together take 5 s. Bodies served, and
+       the time of all against the time of one alone.
 """
 import http.server
 import json
@@ -29,6 +34,7 @@ from made_release import Release  # noqa: E402
 from nginx import Nginx  # noqa: E402
 
 CONNECTIONS = 16
+PACED_SECONDS = 5
 
 
 def timed(command):
@@ -43,37 +49,69 @@ def snapshot(folder):
     return {path: (path.lstat().st_mtime_ns, path.lstat().st_ctime_ns) for path in pathlib.Path(folder).rglob("*")}
 
 
+class Served:
+    """The files of a manifest, behind nginx, and a folder for those who fetch them."""
+
+    def __init__(self, tree, manifest):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cubist-bench-"))
+        self.nginx = Nginx(self.folder / "nginx", tree)
+        self.manifest = manifest
+        self.kernels = [dict(k, path=k.get("path", k["name"] + ".cubin"))
+                        for pack in json.loads(pathlib.Path(manifest).read_text())["packs"] for k in pack["kernels"]]
+        sample = next(pathlib.Path(tree).rglob(self.kernels[0]["path"].split("/")[-1]))
+        self.url = f"{self.nginx.url}/{str(sample.relative_to(tree))[:-len(self.kernels[0]['path'])]}"
+        self.store = self.folder / "store"
+
+    def fetch(self, tool):
+        return [tool, "fetch", "-m", self.manifest, "--all", "--store", self.store, "--source", self.url,
+                "--parallel", CONNECTIONS]
+
+    def in_turn(self, tool, peer_name, peer, peer_folder, rounds):
+        """Both, each into an empty folder, as often as asked; prints the medians."""
+        ours, theirs = [], []
+        for _ in range(rounds):
+            shutil.rmtree(peer_folder, ignore_errors=True)
+            shutil.rmtree(self.store, ignore_errors=True)
+            os.sync()
+            theirs.append(timed(peer)[0])
+            os.sync()
+            ours.append(timed(self.fetch(tool))[0])
+        size, our, their = sum(k["size"] for k in self.kernels), statistics.median(ours), statistics.median(theirs)
+        print(f"{len(self.kernels)} files, {size / 1e9:.2f} GB, {CONNECTIONS} connections, {rounds} rounds, load "
+              f"{os.getloadavg()[0]:.1f}: cubist {our:.2f} s, {peer_name} {their:.2f} s, ratio {our / their:.2f}",
+              flush=True)
+
+    def end(self):
+        self.nginx.end()
+        shutil.rmtree(self.folder)
+
+
+def bench_peer(tool, tree, manifest, wheel, rounds, python):
+    served = Served(tree, manifest)
+    listing = served.folder / "list"
+    listing.write_text("".join(f"{k['sha256']} {k['path']}\n" for k in served.kernels))
+    folder = served.folder / "peer"
+    served.in_turn(tool, pathlib.Path(wheel).name,
+                   [python, pathlib.Path(__file__).with_name("flashinfer_download.py"), wheel, served.url, folder,
+                    listing, CONNECTIONS], folder, rounds)
+    fetched = sum(1 for path in folder.rglob("*.cubin"))
+    print(f"the peer left {fetched} files")
+    served.end()
+
+
 def bench_tree(tool, tree, manifest, rounds):
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="cubist-bench-"))
-    nginx = Nginx(folder / "nginx", tree)
-    kernels = [dict(k, path=k.get("path", k["name"] + ".cubin"))
-               for pack in json.loads(pathlib.Path(manifest).read_text())["packs"] for k in pack["kernels"]]
-    sample = next(pathlib.Path(tree).rglob(kernels[0]["path"].split("/")[-1]))
-    prefix = str(sample.relative_to(tree))[:-len(kernels[0]["path"])]
-    config = folder / "curl.conf"
-    config.write_text("".join(f'url = "{nginx.url}/{prefix}{k["path"]}"\noutput = "{folder}/curl/{k["path"]}"\n'
-                              for k in kernels))
-    store = folder / "store"
-    fetch = [tool, "fetch", "-m", manifest, "--all", "--store", store, "--source", f"{nginx.url}/{prefix}",
-             "--parallel", CONNECTIONS]
-    curl = ["curl", "-s", "-f", "-Z", "--parallel-max", CONNECTIONS, "--create-dirs", "-K", config]
-    ours, theirs = [], []
-    for _ in range(rounds):
-        shutil.rmtree(folder / "curl", ignore_errors=True)
-        shutil.rmtree(store, ignore_errors=True)
-        os.sync()
-        theirs.append(timed(curl)[0])
-        os.sync()
-        ours.append(timed(fetch)[0])
-    size = sum(k["size"] for k in kernels)
-    print(f"{len(kernels)} files, {size / 1e9:.2f} GB, {rounds} rounds: cubist {statistics.median(ours):.2f} s, "
-          f"curl {statistics.median(theirs):.2f} s, ratio {statistics.median(ours) / statistics.median(theirs):.2f}")
+    served = Served(tree, manifest)
+    config = served.folder / "curl.conf"
+    config.write_text("".join(f'url = "{served.url}{k["path"]}"\noutput = "{served.folder}/curl/{k["path"]}"\n'
+                              for k in served.kernels))
+    served.in_turn(tool, "curl", ["curl", "-s", "-f", "-Z", "--parallel-max", CONNECTIONS, "--create-dirs", "-K",
+                                  config], served.folder / "curl", rounds)
+    store, nginx, fetch = served.store, served.nginx, served.fetch(tool)
     before, asked = snapshot(store), len(nginx.requests())
     warm = [timed(fetch)[0] for _ in range(max(3, rounds))]
     print(f"warm run: {statistics.median(warm):.2f} s, {len(nginx.requests()) - asked} requests, "
           f"{sum(before.get(k) != v for k, v in snapshot(store).items())} files written")
-    nginx.end()
-    shutil.rmtree(folder)
+    served.end()
 
 
 def bench_wheel(tool, wheel, manifest):
@@ -91,10 +129,23 @@ def bench_wheel(tool, wheel, manifest):
     shutil.rmtree(folder)
 
 
+class Pace:
+    """Gives out so many bytes a second, to all who ask together."""
+
+    def __init__(self, bytes_per_second):
+        self.rate, self.free_at, self.lock = bytes_per_second, 0.0, threading.Lock()
+
+    def wait_for(self, count):
+        with self.lock:
+            self.free_at = max(self.free_at, time.monotonic()) + count / self.rate
+            until = self.free_at
+        time.sleep(max(0.0, until - time.monotonic()))
+
+
 class Paced(http.server.BaseHTTPRequestHandler):
-    """Whole files, each body spread over `seconds`."""
+    """Whole files, their bytes at the server's pace."""
     protocol_version = "HTTP/1.1"
-    root, seconds, bodies, lock = "", 0.4, [], threading.Lock()
+    root, pace, bodies, lock = "", None, [], threading.Lock()
 
     def log_message(self, *args):
         pass
@@ -104,9 +155,10 @@ class Paced(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
-        for i in range(4):
-            time.sleep(self.seconds / 4)
-            self.wfile.write(data[len(data) * i // 4:len(data) * (i + 1) // 4])
+        for begin in range(0, len(data), 4096):
+            part = data[begin:begin + 4096]
+            self.pace.wait_for(len(part))
+            self.wfile.write(part)
         with self.lock:
             self.bodies.append(self.path)
 
@@ -115,6 +167,7 @@ def bench_many(tool, source_dir, processes):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="cubist-bench-"))
     release = Release(source_dir, folder, 100)
     Paced.root = release.tree
+    Paced.pace = Pace(sum(map(len, release.bytes.values())) / PACED_SECONDS)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Paced)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -138,6 +191,9 @@ def main():
     kind, tool, what, *rest = sys.argv[1:]
     if kind == "tree":
         bench_tree(tool, what, rest[0], int(rest[1]) if len(rest) > 1 else 3)
+    elif kind == "peer":
+        bench_peer(tool, what, rest[0], rest[1], int(rest[2]) if len(rest) > 2 else 3,
+                   rest[3] if len(rest) > 3 else sys.executable)
     elif kind == "wheel":
         bench_wheel(tool, what, rest[0])
     else:
