@@ -11,7 +11,8 @@ std::optional<std::chrono::sys_days> parse_date(std::string_view text);
 
 /// Whether that day has ended (in UTC) at `now`.
 inline bool is_over(std::chrono::sys_days day, std::chrono::system_clock::time_point now) {
-  return now >= day + std::chrono::days(1);
+  // In days: nanoseconds since 1970 end in 2262.
+  return std::chrono::floor<std::chrono::days>(now) > day;
 }
 
 }  // namespace cubist

@@ -9,13 +9,19 @@
 
 namespace cubist::config {
 
-/// A user's configuration file: where manifests, stores and sources are. All keys may be missing.
+/// A user's configuration file: where manifests, stores and sources are, and whom to trust. All
+/// keys may be missing.
 ///
 ///   {
 ///     "manifests": ["~/manifests"],          folders             CUBIST_MANIFESTS
 ///     "store": "/srv/cubist",                folder              CUBIST_STORE
 ///     "base_stores": ["/mnt/image/cubist"],  folders, read only  CUBIST_STORE_BASE
 ///     "sources": ["https://mirror/fmha/"]    as for --source     CUBIST_SOURCES
+///     "trusted_keys": ["RW..."],             keys or .pub files  CUBIST_TRUSTED_KEYS
+///     "manifest_signatures": "refuse",       a policy            CUBIST_MANIFEST_SIGNATURES
+///     "key_statements": ["~/keys-2.json"],   files               CUBIST_KEY_STATEMENTS
+///     "revocations": ["~/revoked.json"],     files               CUBIST_REVOCATIONS
+///     "foreign_store": "warn"                a policy            CUBIST_FOREIGN_STORE
 ///   }
 ///
 /// Each key is the default of the environment variable beside it, which is the default of a flag:
@@ -25,13 +31,18 @@ struct Configuration {
   std::string store;  ///< empty: not said
   std::vector<std::string> base_stores;
   std::vector<std::string> sources;
+  std::vector<std::string> trusted_keys;  ///< public keys, or paths of .pub files
+  std::string manifest_signatures;        ///< a policy; empty: not said
+  std::vector<std::string> key_statements;
+  std::vector<std::string> revocations;
+  std::string foreign_store;  ///< a policy; empty: not said
 };
 
-/// Folders are absolute or start with "~/", which `home` replaces; so it does in sources.
+/// Paths are absolute or start with "~/", which `home` replaces; so it does in sources and keys.
 ///
 /// errors  kInvalidArgument: not written as above (the message has file and key), an unknown key, a
-///         folder that is neither, or one that its variable's list cannot hold (with ':'; a source
-///         with white space)
+///         path that is neither, a policy that is none, or a text that its variable's list cannot
+///         hold (a path with ':'; a source or key with white space)
 Result<Configuration> parse_configuration(std::string_view text, std::string_view file_name,
                                           std::string_view home);
 

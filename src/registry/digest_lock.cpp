@@ -1,6 +1,7 @@
 #include "registry/digest_lock.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 
 #include "base/log.h"
 #include "registry/staged_file.h"
+#include "registry/store_file.h"
 
 namespace cubist {
 namespace {
@@ -35,6 +37,16 @@ int set_lock(int fd, short type, const Sha256Digest& digest) {
   return result;
 }
 
+/// An invalid descriptor, with errno, for anything but a regular file.
+UniqueFd open_lock_file(const std::string& path) {
+  UniqueFd fd = open_in_store(path, 1, O_RDWR | O_CREAT, 0666);
+  struct stat info {};
+  if (!fd.valid() || ::fstat(fd.get(), &info) != 0) return UniqueFd();
+  if (S_ISREG(info.st_mode)) return fd;
+  errno = EINVAL;
+  return UniqueFd();
+}
+
 }  // namespace
 
 DigestLocks::DigestLocks(const std::string& store_root) : path_(store_root + "/lock") {}
@@ -45,8 +57,7 @@ DigestLocks::Outcome DigestLocks::try_take(const Sha256Digest& digest) {
     opened_ = true;
     // A root that cannot be made is reported by the install that follows.
     const Status made = make_folders(path_.substr(0, path_.rfind('/')));
-    if (made)
-      fd_ = UniqueFd(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+    if (made) fd_ = open_lock_file(path_);
     error_number = made ? errno : EACCES;
   }
   if (fd_.valid()) {

@@ -1,13 +1,11 @@
 #include "registry/directory_cache.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
 
-#include "base/file.h"
 #include "base/log.h"
+#include "registry/store_file.h"
 
 // A file in <store>/index is one line of JSON and then the last bytes of the remote file:
 //
@@ -64,7 +62,7 @@ std::string DirectoryCache::file_name() const { return "/index/" + key_digest() 
 
 std::optional<HttpRangeAccess::Known> DirectoryCache::load() const {
   for (const std::string& layer : store_.layers()) {
-    const auto file = read_file(layer + file_name(), kMaxCacheBytes);
+    const auto file = read_in_store(layer + file_name(), kStoreFileDepth, kMaxCacheBytes);
     if (!file) continue;
     if (auto known = parse(*file, key_digest())) return known;
     log(LogLevel::kInfo, "'{}' is damaged and not used", layer + file_name());
@@ -73,13 +71,14 @@ std::optional<HttpRangeAccess::Known> DirectoryCache::load() const {
 }
 
 Status DirectoryCache::write(const std::string& text) const {
-  CUBIST_RETURN_IF_ERROR(make_folders(store_.root() + "/tmp"));
-  CUBIST_RETURN_IF_ERROR(make_folders(store_.root() + "/index"));
-  CUBIST_ASSIGN_OR_RETURN(StagedFile file, StagedFile::create(store_.root() + "/tmp"));
+  CUBIST_RETURN_IF_ERROR(make_folders(store_.root() + "/tmp", 1));
+  CUBIST_RETURN_IF_ERROR(make_folders(store_.root() + "/index", 1));
+  CUBIST_ASSIGN_OR_RETURN(StagedFile file,
+                          StagedFile::create(store_.root() + "/tmp", kStoreFileDepth));
   CUBIST_RETURN_IF_ERROR(
       file.write({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}));
   CUBIST_RETURN_IF_ERROR(file.make_read_only());
-  return file.publish_over(store_.root() + file_name());
+  return file.publish_over(store_.root() + file_name(), kStoreFileDepth);
 }
 
 void DirectoryCache::save(HttpRangeAccess& access, std::uint64_t offset) const {
@@ -96,6 +95,8 @@ void DirectoryCache::save(HttpRangeAccess& access, std::uint64_t offset) const {
     log(LogLevel::kInfo, "not kept: {}", written.error().message());
 }
 
-void DirectoryCache::remove() const { ::unlink((store_.root() + file_name()).c_str()); }
+void DirectoryCache::remove() const {
+  unlink_in_store(store_.root() + file_name(), kStoreFileDepth);
+}
 
 }  // namespace cubist

@@ -7,6 +7,9 @@
 #include <cerrno>
 #include <system_error>
 
+#include "registry/store_file.h"
+#include "registry/store_layout.h"
+
 namespace cubist {
 namespace {
 
@@ -16,8 +19,7 @@ constexpr int kStaleTries = 3;
 
 /// 0 or an errno.
 int try_open(const std::string& path, EntryFile& entry, bool& regular) {
-  // O_NONBLOCK: a FIFO must not make us wait. It has no effect on regular files.
-  entry.fd = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  entry.fd = open_in_store(path, kEntryDepth, O_RDONLY);
   if (!entry.fd.valid()) return errno;
   struct stat info {};
   if (::fstat(entry.fd.get(), &info) != 0) return errno;
@@ -44,7 +46,7 @@ Result<std::optional<EntryFile>> open_entry(const std::string& path) {
   for (int i = 0; i < kStaleTries && error_number == ESTALE; ++i) {
     error_number = try_open(path, entry, regular);
   }
-  // A socket, or links that go round: no regular file either.
+  // A socket, or a link: no regular file either.
   if (error_number == ENXIO || error_number == ELOOP) error_number = 0;
   if (error_number == ENOENT || error_number == ENOTDIR) return std::optional<EntryFile>();
   if (error_number != 0) {

@@ -14,10 +14,11 @@ extern char** environ;
 namespace cubist {
 namespace {
 
-constexpr std::array<std::string_view, 11> kKnown = {
-    "CUBIST_BEARER_TOKEN", "CUBIST_CONFIG",  "CUBIST_LIBCUDA",    "CUBIST_LOG_LEVEL",
-    "CUBIST_MANIFESTS",    "CUBIST_PRESETS", "CUBIST_PROJECT",    "CUBIST_PYTHON",
-    "CUBIST_SOURCES",      "CUBIST_STORE",   "CUBIST_STORE_BASE",
+constexpr std::array<std::string_view, 16> kKnown = {
+    "CUBIST_BEARER_TOKEN", "CUBIST_CONFIG",    "CUBIST_FOREIGN_STORE", "CUBIST_KEY_STATEMENTS",
+    "CUBIST_LIBCUDA",      "CUBIST_LOG_LEVEL", "CUBIST_MANIFESTS",     "CUBIST_MANIFEST_SIGNATURES",
+    "CUBIST_PRESETS",      "CUBIST_PROJECT",   "CUBIST_PYTHON",        "CUBIST_REVOCATIONS",
+    "CUBIST_SOURCES",      "CUBIST_STORE",     "CUBIST_STORE_BASE",    "CUBIST_TRUSTED_KEYS",
 };
 
 }  // namespace

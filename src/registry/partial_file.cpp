@@ -1,12 +1,11 @@
 #include "registry/partial_file.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
-#include "base/file.h"
 #include "base/log.h"
 #include "registry/staged_file.h"
+#include "registry/store_file.h"
+#include "registry/store_layout.h"
 
 namespace cubist {
 namespace {
@@ -26,11 +25,11 @@ std::string head_of(const std::string& key, const std::string& validator) {
 
 Status write_partial(const std::string& path, const std::string& head, const PartialBody& partial) {
   const std::string folder = path.substr(0, path.rfind('/'));
-  CUBIST_RETURN_IF_ERROR(make_folders(folder));
-  CUBIST_ASSIGN_OR_RETURN(StagedFile file, StagedFile::create(folder));
+  CUBIST_RETURN_IF_ERROR(make_folders(folder, kStoreFileDepth - 1));
+  CUBIST_ASSIGN_OR_RETURN(StagedFile file, StagedFile::create(folder, kStoreFileDepth));
   CUBIST_RETURN_IF_ERROR(file.write(as_bytes(head)));
   CUBIST_RETURN_IF_ERROR(file.write(partial.bytes));
-  return file.publish_over(path);
+  return file.publish_over(path, kStoreFileDepth);
 }
 
 /// Null if the text is of another key or no such file at all.
@@ -72,10 +71,11 @@ std::shared_ptr<const PartialBody> take_partial(const std::string& store_root,
                                                 const Sha256Digest& digest, const std::string& key,
                                                 std::uint64_t max_bytes) {
   const std::string path = partial_path(store_root, digest);
-  if (::access(path.c_str(), F_OK) != 0) return nullptr;
-  const auto text = read_text_file(path, max_bytes + kMaxHeadBytes);
-  ::unlink(path.c_str());
-  return text ? parse_partial(*text, key) : nullptr;
+  const auto file = read_in_store(path, kStoreFileDepth, max_bytes + kMaxHeadBytes);
+  if (!file && file.error().code() == StatusCode::kNotFound) return nullptr;
+  unlink_in_store(path, kStoreFileDepth);
+  if (!file) return nullptr;
+  return parse_partial({reinterpret_cast<const char*>(file->data()), file->size()}, key);
 }
 
 }  // namespace cubist

@@ -19,6 +19,7 @@
 
 #include "base/hex.h"
 #include "base/log.h"
+#include "registry/store_file.h"
 
 namespace cubist {
 namespace {
@@ -43,12 +44,14 @@ bool lock_as_writer(int fd) {
   return ::fstat(fd, &info) == 0 && info.st_nlink > 0;
 }
 
-/// Read and write where possible (NFS wants that for an exclusive lock); a sealed file is
-/// read-only.
-UniqueFd open_for_lock(const std::string& path) {
+/// A regular file, for read and write where possible (NFS wants that for an exclusive lock); a
+/// sealed file is read-only. An invalid descriptor for anything else.
+UniqueFd open_for_lock(int folder, const char* name) {
   constexpr int kFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-  UniqueFd fd(::open(path.c_str(), O_RDWR | kFlags));
-  if (!fd.valid() && errno == EACCES) fd = UniqueFd(::open(path.c_str(), O_RDONLY | kFlags));
+  UniqueFd fd(::openat(folder, name, O_RDWR | kFlags));
+  if (!fd.valid() && errno == EACCES) fd = UniqueFd(::openat(folder, name, O_RDONLY | kFlags));
+  struct stat info {};
+  if (!fd.valid() || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return UniqueFd();
   return fd;
 }
 
@@ -62,14 +65,17 @@ bool is_stale(int fd) {
   return errno != EWOULDBLOCK && is_old(fd);
 }
 
-bool rename_to_free_name(const std::string& from, const std::string& to) {
-  if (::syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) ==
-      0) {
-    return true;
-  }
+/// As renameat2(2) with RENAME_NOREPLACE. The raw call: musl and old glibc lack the wrapper.
+int rename_new(int from_folder, const char* from, int to_folder, const char* to) {
+  return static_cast<int>(
+      ::syscall(SYS_renameat2, from_folder, from, to_folder, to, RENAME_NOREPLACE));
+}
+
+bool rename_to_free_name(int folder, const char* from, const char* to) {
+  if (rename_new(folder, from, folder, to) == 0) return true;
   if (errno != EINVAL && errno != ENOSYS) return false;
   // Plain rename() replaces no folder that has something in it.
-  return ::rename(from.c_str(), to.c_str()) == 0;
+  return ::renameat(folder, from, folder, to) == 0;
 }
 
 }  // namespace
@@ -88,7 +94,8 @@ Error store_write_error(std::string_view what, const std::string& path, int erro
     advice += "make room there, or set CUBIST_STORE (or --store) to a folder on another disk";
   } else if (error_number == ENOTDIR) {
     advice =
-        "a file stands where a folder belongs: remove it, or set CUBIST_STORE (or --store) to "
+        "a file or a link stands where a folder belongs: remove it, or set CUBIST_STORE (or "
+        "--store) to "
         "another folder";
   } else if (error_number == EISDIR || error_number == ENOTEMPTY) {
     advice = "something else has that name: remove it, and run the command again";
@@ -98,36 +105,37 @@ Error store_write_error(std::string_view what, const std::string& path, int erro
   return Error(StatusCode::kIo, fmt::format("{} '{}': {}; {}", what, path, reason, advice));
 }
 
-Result<StagedFile> StagedFile::create(const std::string& folder) {
+Result<StagedFile> StagedFile::create(const std::string& folder, int depth) {
   constexpr int kTries =
       100;  // a name clash or a sweeper in the gap; neither happens twice in a row
   std::string path;
   for (int i = 0; i < kTries; ++i) {
     path = folder + "/" + unique_name();
-    UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666));
+    UniqueFd fd = open_in_store(path, depth, O_RDWR | O_CREAT | O_EXCL, 0666);
     if (!fd.valid()) {
       if (errno == EEXIST) continue;
       return tl::unexpected<Error>(store_write_error("cannot create", path, errno));
     }
-    if (lock_as_writer(fd.get())) return StagedFile(std::move(path), std::move(fd));
-    ::unlink(path.c_str());
+    if (lock_as_writer(fd.get())) return StagedFile(std::move(path), depth, std::move(fd));
+    unlink_in_store(path, depth);
   }
   return fail(StatusCode::kIo, "cannot create a temporary file in '{}': {} names were taken",
               folder, kTries);
 }
 
 StagedFile::StagedFile(StagedFile&& other) noexcept
-    : path_(std::exchange(other.path_, {})), fd_(std::move(other.fd_)) {}
+    : path_(std::exchange(other.path_, {})), depth_(other.depth_), fd_(std::move(other.fd_)) {}
 
 StagedFile& StagedFile::operator=(StagedFile&& other) noexcept {
   std::swap(path_, other.path_);
+  std::swap(depth_, other.depth_);
   std::swap(fd_, other.fd_);
   return *this;
 }
 
 StagedFile::~StagedFile() {
   // A failure here costs nothing but space until the next sweep.
-  if (!path_.empty()) ::unlink(path_.c_str());
+  if (!path_.empty()) unlink_in_store(path_, depth_);
 }
 
 Status StagedFile::write(std::span<const std::uint8_t> bytes) {
@@ -158,10 +166,14 @@ Status StagedFile::sync() {
   return {};
 }
 
-Result<StagedFile::Published> StagedFile::publish_new(const std::string& target) {
-  // The raw call: musl and old glibc lack the wrapper.
-  if (::syscall(SYS_renameat2, AT_FDCWD, path_.c_str(), AT_FDCWD, target.c_str(),
-                RENAME_NOREPLACE) == 0) {
+Result<StagedFile::Published> StagedFile::publish_new(const std::string& target, int depth) {
+  const UniqueFd from = open_folder_of(path_, depth_);
+  const UniqueFd to = from.valid() ? open_folder_of(target, depth) : UniqueFd();
+  if (!to.valid()) {
+    return tl::unexpected<Error>(
+        store_write_error("cannot rename a finished file to", target, errno));
+  }
+  if (rename_new(from.get(), file_name_of(path_), to.get(), file_name_of(target)) == 0) {
     path_.clear();
     return Published::kYes;
   }
@@ -171,24 +183,30 @@ Result<StagedFile::Published> StagedFile::publish_new(const std::string& target)
         store_write_error("cannot rename a finished file to", target, errno));
   }
   // File systems without that flag (NFS among them) have hard links, which refuse a taken name too.
-  if (::link(path_.c_str(), target.c_str()) == 0) {
-    ::unlink(path_.c_str());
+  if (::linkat(from.get(), file_name_of(path_), to.get(), file_name_of(target), 0) == 0) {
+    ::unlinkat(from.get(), file_name_of(path_), 0);
     path_.clear();
     return Published::kYes;
   }
   if (errno == EEXIST) return Published::kTargetExists;
-  CUBIST_RETURN_IF_ERROR(publish_over(target));
+  CUBIST_RETURN_IF_ERROR(publish_over(target, depth));
   return Published::kYes;
 }
 
-Status StagedFile::publish_over(const std::string& target) {
-  if (::rename(path_.c_str(), target.c_str()) != 0) {
+Status StagedFile::publish_over(const std::string& target, int depth) {
+  const UniqueFd from = open_folder_of(path_, depth_);
+  const UniqueFd to = from.valid() ? open_folder_of(target, depth) : UniqueFd();
+  const auto rename = [&] {
+    return to.valid() &&
+           ::renameat(from.get(), file_name_of(path_), to.get(), file_name_of(target)) == 0;
+  };
+  if (!rename()) {
     if (errno != EISDIR) {
       return tl::unexpected<Error>(
           store_write_error("cannot rename a finished file to", target, errno));
     }
-    CUBIST_RETURN_IF_ERROR(put_folder_aside(target));
-    if (::rename(path_.c_str(), target.c_str()) != 0) {
+    CUBIST_RETURN_IF_ERROR(put_folder_aside(target, depth));
+    if (!rename()) {
       return tl::unexpected<Error>(
           store_write_error("cannot rename a finished file to", target, errno));
     }
@@ -197,19 +215,20 @@ Status StagedFile::publish_over(const std::string& target) {
   return {};
 }
 
-Status put_folder_aside(const std::string& path) {
+Status put_folder_aside(const std::string& path, int depth) {
   constexpr int kNames = 100;
-  if (::rmdir(path.c_str()) == 0) {
+  const UniqueFd folder = open_folder_of(path, depth);
+  const std::string name = file_name_of(path);
+  if (folder.valid() && ::unlinkat(folder.get(), name.c_str(), AT_REMOVEDIR) == 0) {
     log(LogLevel::kWarning, "removed the empty folder '{}', where a store entry belongs", path);
     return {};
   }
-  // The slash at the end: should a file have come to that name, it is left alone.
-  const std::string folder = path + "/";
   for (int i = 1; i <= kNames && (errno == ENOTEMPTY || errno == EEXIST); ++i) {
-    const std::string aside = path + (i == 1 ? ".aside" : fmt::format(".aside-{}", i));
-    if (rename_to_free_name(folder, aside)) {
-      log(LogLevel::kWarning, "moved the folder '{}', where a store entry belongs, to '{}'", path,
-          aside);
+    const std::string suffix = i == 1 ? ".aside" : fmt::format(".aside-{}", i);
+    // The slash at the end: should a file have come to that name, it is left alone.
+    if (rename_to_free_name(folder.get(), (name + "/").c_str(), (name + suffix).c_str())) {
+      log(LogLevel::kWarning, "moved the folder '{}', where a store entry belongs, to '{}{}'", path,
+          path, suffix);
       return {};
     }
   }
@@ -219,19 +238,23 @@ Status put_folder_aside(const std::string& path) {
               path, std::generic_category().message(errno));
 }
 
-std::size_t sweep_stale_files(const std::string& folder) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(folder.c_str()), &::closedir);
+std::size_t sweep_stale_files(const std::string& folder, int depth) {
+  UniqueFd opened = depth == 0
+                        ? UniqueFd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC))
+                        : open_in_store(folder, depth, O_RDONLY | O_DIRECTORY);
+  if (!opened.valid()) return 0;
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(opened.get()), &::closedir);
   if (listing == nullptr) return 0;
+  const int fd_of_folder = opened.release();  // the listing's now
   std::size_t removed = 0;
   while (const dirent* entry = ::readdir(listing.get())) {
     const std::string_view name(entry->d_name);
     // What a stopped run left for the next one has no writer; it is of use for a while.
     const bool resume = name.ends_with(kResumeSuffix);
     if (!resume && !name.ends_with(kSuffix)) continue;
-    const std::string path = folder + "/" + std::string(name);
-    const UniqueFd fd = open_for_lock(path);
+    const UniqueFd fd = open_for_lock(fd_of_folder, entry->d_name);
     if (!fd.valid() || !(resume ? is_old(fd.get()) : is_stale(fd.get()))) continue;
-    if (::unlink(path.c_str()) == 0) ++removed;
+    if (::unlinkat(fd_of_folder, entry->d_name, 0) == 0) ++removed;
   }
   if (removed != 0) log(LogLevel::kInfo, "removed {} unfinished files from '{}'", removed, folder);
   return removed;
@@ -248,7 +271,28 @@ Status sync_folder(const std::string& path) {
   return {};
 }
 
-Status make_folders(const std::string& path) {
+namespace {
+
+/// One folder below a root, in place of which no link is taken.
+Status make_folder_in_store(const std::string& path, int depth) {
+  if (open_in_store(path, depth, O_PATH | O_DIRECTORY).valid()) return {};
+  const std::string above = path.substr(0, path.rfind('/'));
+  CUBIST_RETURN_IF_ERROR(make_folders(above, depth - 1));
+  const UniqueFd folder = open_folder_of(path, depth);
+  if (folder.valid() && ::mkdirat(folder.get(), file_name_of(path), 0777) == 0) {
+    return sync_folder(above);
+  }
+  if (folder.valid() && errno == EEXIST) {  // made by another meanwhile, or no folder
+    if (open_in_store(path, depth, O_PATH | O_DIRECTORY).valid()) return {};
+    errno = ENOTDIR;
+  }
+  return tl::unexpected<Error>(store_write_error("cannot create the folder", path, errno));
+}
+
+}  // namespace
+
+Status make_folders(const std::string& path, int depth) {
+  if (depth > 0) return make_folder_in_store(path, depth);
   if (::mkdir(path.c_str(), 0777) == 0) return sync_folder(path.substr(0, path.rfind('/') + 1));
   if (errno == EEXIST) {
     struct stat info {};

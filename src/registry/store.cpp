@@ -11,6 +11,8 @@
 #include "base/log.h"
 #include "registry/counters.h"
 #include "registry/entry_file.h"
+#include "trust/folder_check.h"
+#include "trust/settings.h"
 
 namespace cubist {
 namespace {
@@ -88,9 +90,18 @@ std::string folder_of(const std::string& path) { return path.substr(0, path.rfin
 
 }  // namespace
 
-Result<Store> Store::open(std::string_view root_override) {
+Result<Store> Store::open(std::string_view root_override, std::optional<trust::Policy> foreign) {
   CUBIST_ASSIGN_OR_RETURN(StoreOptions options, store_options_from_environment(root_override));
-  return Store(std::move(options));
+  Store store(std::move(options));
+  if (!foreign) {
+    CUBIST_ASSIGN_OR_RETURN(const trust::Settings settings, trust::settings_from_environment());
+    foreign = settings.foreign_store;
+  }
+  for (const std::string& layer : store.layers()) {
+    CUBIST_RETURN_IF_ERROR(
+        trust::check_folder(layer, {"sha256", "tmp", "index", "state"}, *foreign));
+  }
+  return store;
 }
 
 std::vector<std::string> Store::layers() const {
@@ -144,15 +155,16 @@ Result<std::optional<UniqueFd>> Store::hold(const Sha256Digest& digest) const {
 }
 
 Status Store::prepare_folders() const {
-  CUBIST_RETURN_IF_ERROR(make_folders(options_.root + "/tmp"));
-  return make_folders(options_.root + "/sha256");
+  CUBIST_RETURN_IF_ERROR(make_folders(options_.root + "/tmp", 1));
+  return make_folders(options_.root + "/sha256", 1);
 }
 
-std::size_t Store::sweep() const { return sweep_stale_files(options_.root + "/tmp"); }
+std::size_t Store::sweep() const { return sweep_stale_files(options_.root + "/tmp", 1); }
 
 Result<Store::Staged> Store::stage(const VerifiedCubin& cubin) const {
   CUBIST_RETURN_IF_ERROR(prepare_folders());
-  CUBIST_ASSIGN_OR_RETURN(StagedFile file, StagedFile::create(options_.root + "/tmp"));
+  CUBIST_ASSIGN_OR_RETURN(StagedFile file,
+                          StagedFile::create(options_.root + "/tmp", kStoreFileDepth));
   CUBIST_RETURN_IF_ERROR(file.write(cubin.bytes()));
   CUBIST_RETURN_IF_ERROR(file.make_read_only());
   return Staged{cubin.sha256(), cubin.bytes().size(), std::move(file)};
@@ -165,13 +177,14 @@ Status Store::publish(std::span<Staged> group) const {
   for (Staged& staged : group) {
     const std::string target = entry_path(options_.root, staged.sha256);
     if (touched.insert(folder_of(target)).second) {
-      CUBIST_RETURN_IF_ERROR(make_folders(folder_of(target)));
+      CUBIST_RETURN_IF_ERROR(make_folders(folder_of(target), kEntryDepth - 1));
     }
-    CUBIST_ASSIGN_OR_RETURN(const StagedFile::Published published, staged.file.publish_new(target));
+    CUBIST_ASSIGN_OR_RETURN(const StagedFile::Published published,
+                            staged.file.publish_new(target, kEntryDepth));
     if (published == StagedFile::Published::kYes) continue;
     // Somebody was faster. A valid entry keeps its inode; only a broken one is replaced.
     if (check_entry(target, staged.sha256, staged.size_bytes, buffer)) continue;
-    CUBIST_RETURN_IF_ERROR(staged.file.publish_over(target));
+    CUBIST_RETURN_IF_ERROR(staged.file.publish_over(target, kEntryDepth));
   }
   for (const std::string& folder : touched) CUBIST_RETURN_IF_ERROR(sync_folder(folder));
   return {};

@@ -13,6 +13,7 @@
 #include "model/verified_cubin.h"
 #include "registry/staged_file.h"
 #include "registry/store_layout.h"
+#include "trust/policy.h"
 
 namespace cubist {
 
@@ -22,8 +23,13 @@ namespace cubist {
 class Store {
  public:
   explicit Store(StoreOptions options) : options_(std::move(options)) {}
-  /// As store_options_from_environment() finds it.
-  static Result<Store> open(std::string_view root_override = {});
+  /// As store_options_from_environment() finds it, each layer looked at as trust::check_folder
+  /// does.
+  ///
+  /// foreign  what to do about a layer that others can write; nothing: as CUBIST_FOREIGN_STORE says
+  /// errors   kInvalidArgument; kUntrusted: a layer that others can write is refused
+  static Result<Store> open(std::string_view root_override = {},
+                            std::optional<trust::Policy> foreign = {});
 
   const std::string& root() const { return options_.root; }
   /// root() and the read-only layers below it, in search order.

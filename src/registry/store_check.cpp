@@ -1,6 +1,7 @@
 #include "registry/store_check.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,6 +11,7 @@
 #include <thread>
 
 #include "registry/entry_file.h"
+#include "registry/store_file.h"
 
 namespace cubist {
 namespace {
@@ -18,10 +20,14 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kProgressEvery{100};
 
-/// Names in a folder but "." and ".."; none if there is no such folder.
-Result<std::vector<std::string>> names_in(const std::string& folder) {
+/// Names in a folder of a store but "." and ".."; none if there is no such folder.
+Result<std::vector<std::string>> names_in(const std::string& folder, int depth) {
   std::vector<std::string> names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(folder.c_str()), &::closedir);
+  UniqueFd opened = open_in_store(folder, depth, O_RDONLY | O_DIRECTORY);
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(
+      opened.valid() ? ::fdopendir(opened.get()) : nullptr,
+      [](DIR* open) { return open == nullptr ? 0 : ::closedir(open); });
+  if (listing != nullptr) opened.release();  // the listing's now
   if (listing == nullptr) {
     if (errno == ENOENT || errno == ENOTDIR) return names;
     return tl::unexpected<Error>(store_read_error("cannot list", folder, errno));
@@ -125,10 +131,10 @@ Result<std::vector<EntryToCheck>> list_entries(const Store& store,
   std::vector<EntryToCheck> entries;
   for (const std::string& layer : store.layers()) {
     const std::string top = layer + "/sha256";
-    CUBIST_ASSIGN_OR_RETURN(const std::vector<std::string> folders, names_in(top));
+    CUBIST_ASSIGN_OR_RETURN(const std::vector<std::string> folders, names_in(top, 1));
     for (const std::string& folder : folders) {
       const std::string below = top + "/" + folder;
-      CUBIST_ASSIGN_OR_RETURN(const std::vector<std::string> names, names_in(below));
+      CUBIST_ASSIGN_OR_RETURN(const std::vector<std::string> names, names_in(below, 2));
       for (const std::string& name : names) {
         const auto digest = parse_entry_name(name);
         std::string path = below + "/" + name;

@@ -14,6 +14,7 @@
 #include "registry/digest_lock.h"
 #include "registry/entry_file.h"
 #include "registry/store_check.h"
+#include "registry/store_file.h"
 
 namespace cubist {
 namespace {
@@ -67,14 +68,15 @@ Result<std::vector<Candidate>> list_candidates(const Store& store) {
 enum class Removal : std::uint8_t { kRemoved, kInUse };
 
 Result<Removal> remove_unless_in_use(const std::string& path, bool dry_run) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const UniqueFd fd = open_in_store(path, kEntryDepth, O_RDONLY);
   if (!fd.valid() && errno == ENOENT) return Removal::kRemoved;
   // Where locks do not work nobody can say whether it is in use; its readers have their bytes
   // anyway.
   if (fd.valid() && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return Removal::kInUse;
   }
-  if (dry_run || ::unlink(path.c_str()) == 0 || errno == ENOENT) return Removal::kRemoved;
+  if (dry_run || unlink_in_store(path, kEntryDepth) == 0 || errno == ENOENT)
+    return Removal::kRemoved;
   return tl::unexpected<Error>(store_write_error("cannot remove", path, errno));
 }
 

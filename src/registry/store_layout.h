@@ -22,6 +22,10 @@ struct StoreOptions {
 /// errors  kInvalidArgument: none of these is set and the user has no home folder
 Result<StoreOptions> store_options_from_environment(std::string_view root_override = {});
 
+/// Steps of an entry's path below the root, and of a file's in tmp/ or index/.
+inline constexpr int kEntryDepth = 3;
+inline constexpr int kStoreFileDepth = 2;
+
 /// <root>/sha256/ab/<64 hex digits>.cubin
 std::string entry_path(std::string_view root, const Sha256Digest& digest);
 /// The part of that below the root; also what a store offers when it is used as a source.

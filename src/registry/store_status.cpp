@@ -61,7 +61,7 @@ void count_entries(LayerStatus& status) {
   }
   for (const EntryToCheck& entry : *entries) {
     struct stat info {};
-    if (::stat(entry.path.c_str(), &info) != 0) continue;
+    if (::lstat(entry.path.c_str(), &info) != 0) continue;
     ++status.entries;
     status.bytes += static_cast<std::uint64_t>(info.st_size);
   }

@@ -1,12 +1,16 @@
 #include "runtime/manifest_path.h"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
 #include <fmt/ranges.h>
+
+#include "registry/store_layout.h"
 
 namespace cubist::runtime {
 namespace {
@@ -41,11 +45,8 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, error);
 }
 
-}  // namespace
-
-std::vector<std::string> manifest_folders() {
-  std::vector<std::string> folders;
-  add_environment(folders);
+/// Those of this program's own package and, in a build tree, of the source tree.
+void add_own(std::vector<std::string>& folders) {
   const fs::path start = own_folder();
   // <prefix>/bin or <prefix>/lib, or <prefix>/lib/<triplet>.
   for (const char* up : {"..", "../.."}) {
@@ -57,7 +58,43 @@ std::vector<std::string> manifest_folders() {
   for (fs::path above = start; above != above.parent_path(); above = above.parent_path()) {
     if (is_file(above / "src/LAYERS")) folders.push_back((above / "manifests").string());
   }
+}
+
+/// Where bundles put theirs: behind all others, so that who can write a store, which need be
+/// trusted for nothing, cannot change what a name means that is known without it.
+void add_stores(std::vector<std::string>& folders) {
+  const auto stores = store_options_from_environment();
+  if (!stores) return;  // no home folder, no store
+  folders.push_back(installed_manifest_folder(stores->root));
+  for (const std::string& root : stores->base_roots) {
+    folders.push_back(installed_manifest_folder(root));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> manifest_folders() {
+  std::vector<std::string> folders;
+  add_environment(folders);
+  add_own(folders);
+  add_stores(folders);
   return folders;
+}
+
+bool is_shipped(const std::string& path) {
+  std::error_code error;
+  const fs::path file = fs::canonical(path, error);
+  if (error) return false;
+  std::vector<std::string> folders;
+  add_own(folders);
+  const bool in_package = std::any_of(folders.begin(), folders.end(), [&](const auto& folder) {
+    return fs::canonical(folder, error) == file.parent_path() && !error;
+  });
+  if (!in_package) return false;
+  // Whoever else could have put it there is not the one who installed the program.
+  struct stat info {};
+  return ::stat(file.c_str(), &info) == 0 && (info.st_uid == 0 || info.st_uid == ::geteuid()) &&
+         (info.st_mode & S_IWOTH) == 0;
 }
 
 Result<std::string> find_manifest(std::string_view name) {

@@ -9,9 +9,15 @@
 namespace cubist::runtime {
 
 /// Folders that shipped manifests are looked for in, in order: those of CUBIST_MANIFESTS (separated
-/// by ":"), share/cubist/manifests beside the folder that this library or program lies in, and, in
-/// a build tree, the manifests/ of the source tree above it.
+/// by ":"), share/cubist/manifests beside the folder that this library or program lies in, in a
+/// build tree the manifests/ of the source tree above it, and last manifests/ in the store and the
+/// layers below it, as the environment has them.
 std::vector<std::string> manifest_folders();
+
+/// Whether a file is one of this program's own package: in one of those folders but
+/// CUBIST_MANIFESTS, owned by root or the user, and not to be written by everybody. It is as
+/// trusted as the program.
+bool is_shipped(const std::string& path);
 
 /// The file that `name` means: the name itself where it has a "/" or ends in ".json", else
 /// NAME.json in the first of manifest_folders() that has it.

@@ -1,31 +1,31 @@
 #include "runtime/runtime.h"
 
+#include <algorithm>
 #include <functional>
 
-#include "manifest/parse.h"
+#include "launcher/preconditions.h"
+#include "model/derived_problem.h"
 #include "runtime/manifest_path.h"
+#include "runtime/param_bytes.h"
 #include "runtime/selected.h"
+#include "runtime/trusted_manifest.h"
 
 namespace cubist::runtime {
 namespace {
 
-struct Place {
-  const Manifest* manifest = nullptr;
-  const Pack* pack = nullptr;
-};
-
-/// Where a record of these manifests belongs, by its address.
-Place place_of(const std::vector<Manifest>& manifests, const KernelRecord& record) {
+/// The pack of a manifest that has a record at this address; null: none.
+const Pack* pack_of(const Manifest& manifest, const KernelRecord& record) {
   const std::less_equal<const KernelRecord*> not_after;
-  for (const Manifest& manifest : manifests) {
-    for (const Pack& pack : manifest.packs) {
-      const KernelRecord* first = pack.kernels.data();
-      if (not_after(first, &record) && !not_after(first + pack.kernels.size(), &record)) {
-        return {&manifest, &pack};
-      }
-    }
+  for (const Pack& pack : manifest.packs) {
+    const KernelRecord* first = pack.kernels.data();
+    if (not_after(first, &record) && !not_after(first + pack.kernels.size(), &record)) return &pack;
   }
-  return {};
+  return nullptr;
+}
+
+bool has_aux_kernels(const Manifest& manifest) {
+  return std::any_of(manifest.packs.begin(), manifest.packs.end(),
+                     [](const Pack& pack) { return pack.family == KernelFamily::kCubistAux; });
 }
 
 template <class Visit>
@@ -48,15 +48,34 @@ Result<std::shared_ptr<Runtime>> Runtime::open(const RuntimeOptions& options) {
   if (options.manifests.empty()) {
     return fail(StatusCode::kInvalidArgument, "no manifest is given; at least one is needed");
   }
-  CUBIST_ASSIGN_OR_RETURN(Store store, Store::open(options.store_dir));
+  CUBIST_ASSIGN_OR_RETURN(Store store, Store::open(options.store_dir, options.trust.foreign_store));
   std::shared_ptr<Runtime> runtime(new Runtime(options, std::move(store)));
+  trust::Settings settings = options.trust;
+  if (settings.state_folder.empty()) settings.state_folder = runtime->store().root() + "/state";
+  CUBIST_ASSIGN_OR_RETURN(trust::Trust trust, trust::Trust::open(std::move(settings)));
   for (const std::string& name : options.manifests) {
     CUBIST_ASSIGN_OR_RETURN(const std::string path, find_manifest(name));
-    CUBIST_ASSIGN_OR_RETURN(Manifest manifest, load_manifest(path));
-    runtime->manifests_.push_back(std::move(manifest));
+    CUBIST_ASSIGN_OR_RETURN(TrustedManifest opened,
+                            load_trusted_manifest(path, trust, runtime->store()));
+    runtime->manifests_.push_back(std::move(opened.manifest));
   }
+  runtime->revoked_ = trust.revoked();
   CUBIST_RETURN_IF_ERROR(runtime->build_table());
+  CUBIST_RETURN_IF_ERROR(runtime->open_aux(trust));
   return runtime;
+}
+
+Status Runtime::open_aux(trust::Trust& trust) {
+  const bool given = std::any_of(manifests_.begin(), manifests_.end(), has_aux_kernels);
+  if (!given) {
+    // Without it everything works that needs no such kernel; what needs one says so.
+    if (const auto path = find_manifest("cubist-aux")) {
+      CUBIST_ASSIGN_OR_RETURN(TrustedManifest opened, load_trusted_manifest(*path, trust, store()));
+      aux_manifests_.push_back(std::move(opened.manifest));
+    }
+  }
+  aux_ = std::make_unique<AuxLauncher>(given ? manifests_ : aux_manifests_);
+  return {};
 }
 
 Status Runtime::build_table() {
@@ -66,7 +85,7 @@ Status Runtime::build_table() {
       views.push_back({pack.name, pack.family, pack.revision, pack.param_layout, pack.kernels});
     }
   }
-  CUBIST_ASSIGN_OR_RETURN(kernels_, selector::KernelTable::build(views));
+  CUBIST_ASSIGN_OR_RETURN(kernels_, selector::KernelTable::build(views, barred_kernels(revoked_)));
   return {};
 }
 
@@ -84,13 +103,24 @@ std::size_t Runtime::num_kernels() const {
 
 Result<std::unique_ptr<Selected>> Runtime::select(const AttentionProblem& problem,
                                                   const DeviceProfile& device) {
+  return select_as(shared_from_this(), problem, device);
+}
+
+Result<std::unique_ptr<Selected>> Runtime::select_for_owner(const AttentionProblem& problem,
+                                                            const DeviceProfile& device) {
+  return select_as(std::shared_ptr<Runtime>(std::shared_ptr<Runtime>(), this), problem, device);
+}
+
+Result<std::unique_ptr<Selected>> Runtime::select_as(std::shared_ptr<Runtime> owner,
+                                                     const AttentionProblem& problem,
+                                                     const DeviceProfile& device) {
   CUBIST_ASSIGN_OR_RETURN(const Selection selection,
                           selector::select(kernels_, problem, device, select_options()));
   selections_.fetch_add(1, std::memory_order_relaxed);
   if (selection.best().fallback != FallbackReason::kNone) {
     fallbacks_.fetch_add(1, std::memory_order_relaxed);
   }
-  return std::make_unique<Selected>(shared_from_this(), problem, device, selection);
+  return std::make_unique<Selected>(std::move(owner), problem, device, selection);
 }
 
 Result<const KernelRecord*> Runtime::find_kernel(std::string_view name_or_sha256) const {
@@ -113,39 +143,96 @@ Result<const KernelRecord*> Runtime::find_kernel(std::string_view name_or_sha256
               num_kernels(), digest ? "sha256" : "name", name_or_sha256);
 }
 
+Runtime::Place Runtime::place_of(const KernelRecord& record) const {
+  for (const std::vector<Manifest>* manifests : {&manifests_, &aux_manifests_}) {
+    for (const Manifest& manifest : *manifests) {
+      if (const Pack* pack = pack_of(manifest, record)) return {&manifest, pack};
+    }
+  }
+  return {};
+}
+
 Result<VerifiedCubin> Runtime::cubin(const KernelRecord& record) const {
-  const Place place = place_of(manifests_, record);
+  // Whatever runs comes through here, however it was chosen.
+  CUBIST_RETURN_IF_ERROR(revoked_.check(record.sha256, record.name));
+  const Place place = place_of(record);
   if (place.pack == nullptr) {
     return fail(StatusCode::kInternal, "kernel '{}' is of another runtime", record.name);
   }
   return cubins_.get(*place.manifest, *place.pack, record);
 }
 
+Result<VerifiedCubin> Runtime::launchable_cubin(const KernelRecord& record) const {
+  CUBIST_ASSIGN_OR_RETURN(VerifiedCubin cubin, this->cubin(record));
+  CUBIST_RETURN_IF_ERROR(check_param_bytes(cubin, record, place_of(record).pack->param_layout));
+  return cubin;
+}
+
 Status Runtime::fetch(std::span<const KernelRecord* const> records) const {
   std::vector<const KernelRecord*> wanted(records.begin(), records.end());
+  for (const KernelRecord* record : wanted) {
+    CUBIST_RETURN_IF_ERROR(revoked_.check(record->sha256, record->name));
+  }
   if (wanted.empty()) {
-    for_each_kernel(manifests_, [&](const KernelRecord& record) { wanted.push_back(&record); });
+    for_each_kernel(manifests_, [&](const KernelRecord& record) {
+      if (!revoked_.contains(record.sha256)) wanted.push_back(&record);
+    });
   }
   // Relative sources start at their manifest, so each manifest is a run of its own.
-  std::vector<std::vector<FetchItem>> runs(manifests_.size());
+  std::vector<std::pair<const Manifest*, std::vector<FetchItem>>> runs;
   FetchProgress before;
   for (const KernelRecord* record : wanted) {
-    const Place place = place_of(manifests_, *record);
+    const Place place = place_of(*record);
     if (place.pack == nullptr) {
       return fail(StatusCode::kInternal, "kernel '{}' is of another runtime", record->name);
     }
-    runs[static_cast<std::size_t>(place.manifest - manifests_.data())].push_back(
-        {place.pack, record});
+    auto run = std::find_if(runs.begin(), runs.end(),
+                            [&](const auto& other) { return other.first == place.manifest; });
+    if (run == runs.end()) run = runs.insert(run, {place.manifest, {}});
+    run->second.push_back({place.pack, record});
     before.bytes_total += record->size_bytes;
   }
   before.files_total = wanted.size();
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (runs[i].empty()) continue;
-    CUBIST_RETURN_IF_ERROR(cubins_.fetch(manifests_[i], runs[i], before));
-    before.files_done += runs[i].size();
-    for (const FetchItem& item : runs[i]) before.bytes_done += item.record->size_bytes;
+  for (const auto& [manifest, items] : runs) {
+    CUBIST_RETURN_IF_ERROR(cubins_.fetch(*manifest, items, before));
+    before.files_done += items.size();
+    for (const FetchItem& item : items) before.bytes_done += item.record->size_bytes;
   }
   return {};
+}
+
+Result<launcher::PrepareReport> Runtime::prepare(std::span<const KernelRecord* const> records,
+                                                 unsigned num_threads) {
+  CUBIST_ASSIGN_OR_RETURN(launcher::Launcher * launcher, this->launcher());
+  std::vector<const KernelRecord*> all;
+  if (records.empty()) {
+    CUBIST_ASSIGN_OR_RETURN(const launcher::ContextInfo* context, launcher->current_context());
+    for_each_kernel(manifests_, [&](const KernelRecord& record) {
+      if (revoked_.contains(record.sha256)) return;
+      if (launcher::check_kernel_fits(record, *context)) all.push_back(&record);
+    });
+    records = all;
+  }
+  return launcher->prepare(records, num_threads,
+                           [this](std::span<const KernelRecord* const> wanted) -> Status {
+                             std::vector<const KernelRecord*> missing;
+                             for (const KernelRecord* record : wanted) {
+                               const auto entry = store().find(*record);
+                               if (!entry || !*entry) missing.push_back(record);
+                             }
+                             return missing.empty() ? Status{} : fetch(missing);
+                           });
+}
+
+Status Runtime::fuse_scales(const AttentionProblem& problem, const launcher::DeviceScales& scales,
+                            const launcher::HostScales& host, std::uint64_t bmm1_scale_log2,
+                            std::uint64_t bmm2_scale, cuda::CUstream stream) {
+  CUBIST_ASSIGN_OR_RETURN(const CubistFuseScalesParams params,
+                          launcher::fill_fuse_scales_params(with_derived_fields(problem), scales,
+                                                            host, bmm1_scale_log2, bmm2_scale));
+  CUBIST_ASSIGN_OR_RETURN(launcher::Launcher * launcher, this->launcher());
+  constexpr launcher::AuxKernel kKernel = {launcher::AuxKernel::Kind::kFuseScales, Dtype::kUnknown};
+  return aux_->launch(*launcher, kKernel, {{1, 1, 1}, 32, problem.enable_pdl}, &params, stream);
 }
 
 Result<launcher::Launcher*> Runtime::launcher() {
@@ -154,7 +241,7 @@ Result<launcher::Launcher*> Runtime::launcher() {
   if (owned_launcher_ != nullptr) return owned_launcher_.get();
   CUBIST_ASSIGN_OR_RETURN(std::shared_ptr<driver::Driver> driver, driver::Driver::open());
   owned_launcher_ = std::make_unique<launcher::Launcher>(
-      std::move(driver), [this](const KernelRecord& record) { return cubin(record); });
+      std::move(driver), [this](const KernelRecord& record) { return launchable_cubin(record); });
   launcher_.store(owned_launcher_.get(), std::memory_order_release);
   return owned_launcher_.get();
 }

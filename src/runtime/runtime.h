@@ -11,12 +11,15 @@
 
 #include "base/result.h"
 #include "launcher/launcher.h"
+#include "launcher/scales.h"
 #include "manifest/manifest.h"
 #include "model/attention_problem.h"
 #include "model/device_profile.h"
+#include "runtime/aux_launcher.h"
 #include "runtime/cubin_provider.h"
 #include "selector/kernel_table.h"
 #include "selector/select.h"
+#include "trust/trust.h"
 
 namespace cubist::runtime {
 
@@ -27,6 +30,15 @@ struct RuntimeOptions {
   std::string store_dir;               ///< empty: CUBIST_STORE, else the XDG cache folder
   bool offline = false;                ///< sources on this machine only
   bool strict = false;                 ///< refuse where the published rules refuse
+  /// An empty state_folder: <store>/state.
+  trust::Settings trust;
+};
+
+/// Device memory that launches need.
+struct WorkspaceNeed {
+  std::uint64_t size = 0;       ///< bytes
+  std::uint64_t zero_size = 0;  ///< bytes at the start that must be zero before the first launch
+  std::uint32_t alignment = 1;  ///< bytes
 };
 
 struct SelectionCounters {
@@ -38,7 +50,9 @@ struct SelectionCounters {
 /// any thread. Opening and selecting touch neither network nor driver.
 class Runtime : public std::enable_shared_from_this<Runtime> {
  public:
-  /// errors  kInvalidArgument: no manifest; kNotFound, kIo, kManifestInvalid
+  /// Key statements, revocation lists and signatures are looked at here, once.
+  /// errors  kInvalidArgument: no manifest; kNotFound, kIo, kManifestInvalid; kUntrusted and the
+  ///         rest of Trust::open and Trust::check_manifest
   static Result<std::shared_ptr<Runtime>> open(const RuntimeOptions& options);
   ~Runtime();
 
@@ -52,6 +66,16 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
   /// Chooses kernels. Pure. The answer keeps the runtime alive.
   Result<std::unique_ptr<Selected>> select(const AttentionProblem& problem,
                                            const DeviceProfile& device);
+  /// The same for an owner that dies before the runtime: the answer does not keep it alive.
+  Result<std::unique_ptr<Selected>> select_for_owner(const AttentionProblem& problem,
+                                                     const DeviceProfile& device);
+  /// Device memory that is enough for every launch of a range of problems, those of at most
+  /// `largest`'s batch, max_q_len and max_kv_len and else like it: for buffers that CUDA graphs of
+  /// several shapes share. No single selection of the range needs more. Pure.
+  ///
+  /// errors  as select() of the largest
+  Result<WorkspaceNeed> workspace_bound(const AttentionProblem& largest,
+                                        const DeviceProfile& device) const;
   /// Of `select` so far, failures not counted.
   SelectionCounters selection_counters() const {
     return {selections_.load(std::memory_order_relaxed),
@@ -73,6 +97,27 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
   /// Ends the fetches under way; later ones are not concerned.
   void cancel_fetches() { cubins_.cancel(); }
 
+  /// Loads kernels into the current context, several at once, and fetches before that what the
+  /// store lacks and the device can run. A second time costs a look-up a kernel.
+  ///
+  /// records      no records: all of this runtime's manifests that the device can run
+  /// num_threads  at most; 0: as many as the machine has, up to launcher::kMaxPrepareThreads
+  /// errors       no driver, no context; kInterrupted; what befell single kernels is in the report
+  Result<launcher::PrepareReport> prepare(std::span<const KernelRecord* const> records,
+                                          unsigned num_threads = 0);
+
+  /// Queues the kernel that makes bmm1 * log2(e) and bmm2 of five scales (launcher/scales.h says
+  /// what they mean), one float each.
+  ///
+  /// problem  the attention call's; for its KV type and head size
+  /// scales   those on the device; `host`: the others
+  /// errors   of fill_fuse_scales_params and AuxLauncher::launch
+  Status fuse_scales(const AttentionProblem& problem, const launcher::DeviceScales& scales,
+                     const launcher::HostScales& host, std::uint64_t bmm1_scale_log2,
+                     std::uint64_t bmm2_scale, cuda::CUstream stream);
+
+  AuxLauncher& aux() { return *aux_; }
+
   /// Opens libcuda at the first call. errors  kDriverUnavailable
   Result<launcher::Launcher*> launcher();
   /// All zero before the first launch or prepare.
@@ -81,11 +126,27 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
  private:
   Runtime(RuntimeOptions options, Store store);
   Status build_table();
+  Result<std::unique_ptr<Selected>> select_as(std::shared_ptr<Runtime> owner,
+                                              const AttentionProblem& problem,
+                                              const DeviceProfile& device);
+  struct Place {
+    const Manifest* manifest = nullptr;
+    const Pack* pack = nullptr;
+  };
+  /// Where a record belongs, by its address; nulls: it is of another runtime.
+  Place place_of(const KernelRecord& record) const;
+  /// The cubin, held against its pack's parameter layout.
+  Result<VerifiedCubin> launchable_cubin(const KernelRecord& record) const;
+  Status open_aux(trust::Trust& trust);
 
   RuntimeOptions options_;
   std::vector<Manifest> manifests_;  ///< never moved: tables and plans point into it
+  /// The shipped cubist-aux, where none of the above has aux kernels.
+  std::vector<Manifest> aux_manifests_;
+  trust::RevokedKernels revoked_;
   selector::KernelTable kernels_;
   CubinProvider cubins_;
+  std::unique_ptr<AuxLauncher> aux_;
   std::atomic<std::uint64_t> selections_{0};
   std::atomic<std::uint64_t> fallbacks_{0};
   std::mutex launcher_mutex_;

@@ -154,7 +154,9 @@ Result<Seen> SeenState::load() const {
   const UniqueFd folder = open_folder(folder_);
   if (folder.valid()) return load_from(folder.get());
   if (errno == ENOENT) return Seen();
+  struct stat info {};
   if (errno == ELOOP || errno == ENOTDIR) {
+    if (::lstat(folder_.c_str(), &info) != 0) return Seen();  // a file in place of the store
     return fail(StatusCode::kUntrusted,
                 "'{}', where the serials seen are kept, is no folder or a link, which is not "
                 "followed; remove it",

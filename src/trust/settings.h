@@ -19,6 +19,7 @@ struct Settings {
   std::vector<std::string> revocations;     ///< files, each with its .minisig
   Policy foreign_store = Policy::kWarn;     ///< about stores that others can write
   bool accept_older_serial = false;         ///< for this once; what was seen stays noted
+  bool notes_serials = true;                ///< false: looks at what was seen, and notes nothing
   /// Where the highest serials seen are kept; empty: nowhere, every run sees the world anew.
   std::string state_folder;
 };

@@ -163,7 +163,7 @@ Status Trust::check_serial(const std::string& what, std::int64_t serial, const s
 }
 
 void Trust::note(const Seen& fresh) {
-  if (!seen_.merge(fresh)) return;
+  if (!seen_.merge(fresh) || !settings_.notes_serials) return;
   if (const Status noted = SeenState(settings_.state_folder).note(fresh); !noted) {
     log(LogLevel::kWarning,
         "the serials seen cannot be noted ({}); an older manifest or list will not be noticed here",
@@ -173,14 +173,22 @@ void Trust::note(const Seen& fresh) {
 
 Result<std::optional<SignedBy>> Trust::check_manifest(std::span<const std::uint8_t> bytes,
                                                       const std::string& file, bool shipped) const {
-  const Policy policy = manifest_signatures();
+  std::optional<std::string> signature;
   if (checks_signatures()) {
-    CUBIST_ASSIGN_OR_RETURN(const std::optional<std::string> signature, read_signature_of(file));
-    if (signature) {
-      CUBIST_ASSIGN_OR_RETURN(SignedBy by, check_signed(bytes, *signature, file, keys_));
-      return std::optional<SignedBy>(std::move(by));
-    }
+    CUBIST_ASSIGN_OR_RETURN(signature, read_signature_of(file));
   }
+  return check_manifest(bytes, file, signature, shipped);
+}
+
+Result<std::optional<SignedBy>> Trust::check_manifest(std::span<const std::uint8_t> bytes,
+                                                      const std::string& file,
+                                                      const std::optional<std::string>& signature,
+                                                      bool shipped) const {
+  if (checks_signatures() && signature) {
+    CUBIST_ASSIGN_OR_RETURN(SignedBy by, check_signed(bytes, *signature, file, keys_));
+    return std::optional<SignedBy>(std::move(by));
+  }
+  const Policy policy = manifest_signatures();
   if (shipped || policy == Policy::kAllow) return std::optional<SignedBy>();
   const std::string problem =
       checks_signatures()

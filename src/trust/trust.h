@@ -59,6 +59,13 @@ class Trust {
   Result<std::optional<SignedBy>> check_manifest(std::span<const std::uint8_t> bytes,
                                                  const std::string& file, bool shipped) const;
 
+  /// The same where the signature is not a file beside the manifest.
+  /// signature  text of the .minisig; nothing if there is none
+  Result<std::optional<SignedBy>> check_manifest(std::span<const std::uint8_t> bytes,
+                                                 const std::string& file,
+                                                 const std::optional<std::string>& signature,
+                                                 bool shipped) const;
+
   /// Refuses a signed manifest that is older than one of its name seen before, notes a newer one,
   /// and warns of one that has expired, signed or not.
   /// errors  kUntrusted: older

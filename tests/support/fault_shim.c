@@ -142,6 +142,54 @@ int unlink(const char* path) {
   return fails("unlink", path) ? -1 : real_unlink(path);
 }
 
+/* The whole path of a name in an open folder. */
+static const char* path_at(int folder, const char* name, char* out, size_t size) {
+  char link[64];
+  snprintf(link, sizeof(link), "/proc/self/fd/%d", folder);
+  ssize_t length = name[0] == '/' || folder == AT_FDCWD ? 0 : readlink(link, out, size - 1);
+  if (length < 0) length = 0;
+  snprintf(out + length, size - (size_t)length, "%s%s", length == 0 ? "" : "/", name);
+  return out;
+}
+
+static int fails_at(const char* call, int folder, const char* name) {
+  char path[2 * PATH_MAX];
+  return fails(call, path_at(folder, name, path, sizeof(path)));
+}
+
+/* The calls that end in "at" are the same calls to a rule. Folders that are only passed through
+ * (O_PATH) do not count. */
+int openat(int folder, const char* name, int flags, ...) {
+  REAL(openat);
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = va_arg(arguments, mode_t);
+  va_end(arguments);
+  if ((flags & O_PATH) == 0 && fails_at("open", folder, name)) return -1;
+  return real_openat(folder, name, flags, mode);
+}
+
+int mkdirat(int folder, const char* name, mode_t mode) {
+  REAL(mkdirat);
+  return fails_at("mkdir", folder, name) ? -1 : real_mkdirat(folder, name, mode);
+}
+
+int renameat(int from_folder, const char* from, int to_folder, const char* to) {
+  REAL(renameat);
+  return fails_at("rename", to_folder, to) ? -1 : real_renameat(from_folder, from, to_folder, to);
+}
+
+int linkat(int from_folder, const char* from, int to_folder, const char* to, int flags) {
+  REAL(linkat);
+  if (fails_at("link", to_folder, to)) return -1;
+  return real_linkat(from_folder, from, to_folder, to, flags);
+}
+
+int unlinkat(int folder, const char* name, int flags) {
+  REAL(unlinkat);
+  return fails_at("unlink", folder, name) ? -1 : real_unlinkat(folder, name, flags);
+}
+
 long syscall(long number, ...) {
   REAL(syscall);
   long a[6];
@@ -149,6 +197,6 @@ long syscall(long number, ...) {
   va_start(arguments, number);
   for (int i = 0; i < 6; ++i) a[i] = va_arg(arguments, long);
   va_end(arguments);
-  if (number == SYS_renameat2 && fails("renameat2", (const char*)a[3])) return -1;
+  if (number == SYS_renameat2 && fails_at("renameat2", (int)a[2], (const char*)a[3])) return -1;
   return real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

@@ -11,6 +11,7 @@
 #include "command.h"
 #include "doctor_report.h"
 #include "print_json.h"
+#include "trust_options.h"
 
 namespace cubist::tools {
 namespace {
@@ -69,17 +70,43 @@ void print_store(const DoctorReport::StoreState& store) {
   for (const std::string& layer : store.base_layers) line("", "below it, read-only: {}", layer);
 }
 
+void print_trust(const DoctorReport::TrustState& trust) {
+  if (!trust.problem.empty()) {
+    line("trust", "INVALID: {}", trust.problem);
+    return;
+  }
+  if (trust.keys.empty()) {
+    line("trust", "no key is trusted: signatures are not checked; unsigned manifests: {}",
+         trust.manifest_signatures);
+  } else {
+    line("trust", "keys {}; unsigned manifests: {}; {} key statement(s)",
+         fmt::join(trust.keys, ", "), trust.manifest_signatures, trust.key_statements);
+  }
+  line("", "stores that others can write: {}", trust.foreign_store);
+  for (const trust::RevocationList& list : trust.lists) {
+    line("revoked", "{} kernel(s) by {}, serial {}{}", list.entries.size(), list.file, list.serial,
+         list.expires.empty() ? "" : ", expires " + list.expires);
+  }
+}
+
+/// "shipped", "signed by KEY" or "unsigned".
+std::string voucher(const DoctorReport::ManifestState& manifest) {
+  if (!manifest.signed_by.empty()) return "signed by " + manifest.signed_by;
+  return manifest.shipped ? "shipped" : "unsigned";
+}
+
 void print_report(const DoctorReport& report) {
   line("cubist", "{} (compiler {})", report.version, report.compiler);
   line("system", "{}", report.system);
   print_driver(report.driver);
   print_store(report.store);
+  print_trust(report.trust);
   if (!report.project_problem.empty()) line("project", "INVALID: {}", report.project_problem);
   if (report.manifests.empty()) line("manifests", "none found; set CUBIST_MANIFESTS");
   for (const DoctorReport::ManifestState& manifest : report.manifests) {
     if (manifest.problem.empty()) {
-      line("manifest", "{}: {} kernels for {} ({})", manifest.name, manifest.kernels,
-           fmt::join(manifest.architectures, ", "), manifest.path);
+      line("manifest", "{}: {} kernels for {}, {} ({})", manifest.name, manifest.kernels,
+           fmt::join(manifest.architectures, ", "), voucher(manifest), manifest.path);
     } else {
       line("manifest", "{}: INVALID: {}", manifest.name, manifest.problem);
     }
@@ -127,13 +154,31 @@ Json store_json(const DoctorReport::StoreState& store) {
   return json;
 }
 
+Json trust_json(const DoctorReport::TrustState& trust) {
+  Json lists = Json::array();
+  for (const trust::RevocationList& list : trust.lists) {
+    lists.push_back({{"file", list.file},
+                     {"name", list.name},
+                     {"serial", list.serial},
+                     {"expires", list.expires},
+                     {"kernels", list.entries.size()}});
+  }
+  Json json = {{"keys", trust.keys},
+               {"manifest_signatures", trust.manifest_signatures},
+               {"foreign_store", trust.foreign_store},
+               {"key_statements", trust.key_statements},
+               {"revocations", std::move(lists)},
+               {"revoked_kernels", trust.revoked_kernels}};
+  if (!trust.problem.empty()) json["problem"] = trust.problem;
+  return json;
+}
+
 Json report_json(const DoctorReport& report) {
   Json manifests = Json::array();
   for (const DoctorReport::ManifestState& manifest : report.manifests) {
-    Json json = {{"name", manifest.name},
-                 {"path", manifest.path},
-                 {"kernels", manifest.kernels},
-                 {"architectures", manifest.architectures}};
+    Json json = {{"name", manifest.name},       {"path", manifest.path},
+                 {"kernels", manifest.kernels}, {"architectures", manifest.architectures},
+                 {"shipped", manifest.shipped}, {"signed_by", manifest.signed_by}};
     if (!manifest.problem.empty()) json["problem"] = manifest.problem;
     manifests.push_back(std::move(json));
   }
@@ -149,6 +194,7 @@ Json report_json(const DoctorReport& report) {
           {"system", report.system},
           {"driver", driver_json(report.driver)},
           {"store", store_json(report.store)},
+          {"trust", trust_json(report.trust)},
           {"manifests", std::move(manifests)},
           {"project_problem", report.project_problem},
           {"configuration", std::move(configuration)},
@@ -162,6 +208,7 @@ void add_doctor_command(CommandContext context) {
   CLI::App* command = context.app.add_subcommand("doctor", kDoctorHelp);
   const auto store = std::make_shared<std::string>();
   command->add_option("--store", *store, "Folder of the store");
+  add_trust_options(*command);
   add_common_options(*command, context.common);
   command->callback([context, store] {
     const DoctorReport report = make_doctor_report(*store);

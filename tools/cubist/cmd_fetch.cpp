@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "command.h"
 #include "fetch_support.h"
 #include "interrupt.h"
@@ -17,6 +18,7 @@
 #include "registry/counters.h"
 #include "registry/fetch.h"
 #include "set_items.h"
+#include "trust_options.h"
 
 namespace cubist::tools {
 namespace {
@@ -54,7 +56,8 @@ Examples:
   cubist fetch --manifest flashinfer-0.6.13 --kernel NAME
   cubist fetch --working-set set.json           what 'cubist working-set -o set.json' found
   cubist fetch --manifest M.json --all --arch sm_100f --source ./flashinfer_cubin.whl
-  cubist fetch --manifest M.json --all --source http://mirror/cubins --source /nfs/store)";
+  cubist fetch --manifest M.json --all --source http://mirror/cubins --source /nfs/store
+  cubist fetch --manifest M.json --all --trusted-key ./publisher.pub --revocations revoked.json)";
 
 /// Up to five names that contain or begin like the wanted one.
 std::string similar_names(const Manifest& manifest, const std::string& wanted) {
@@ -121,6 +124,25 @@ Result<std::vector<FetchItem>> wanted_items(const FetchArguments& arguments,
                 arguments.arch);
   }
   return items;
+}
+
+/// Of the kernels asked for by name or digest none may be revoked; of a set or a whole manifest the
+/// revoked ones are passed over, with a warning.
+Status drop_revoked(const FetchArguments& arguments, std::vector<FetchItem>& items) {
+  CUBIST_ASSIGN_OR_RETURN(const trust::RevokedKernels* revoked, revoked_kernels());
+  const bool named = !arguments.kernels.empty() || !arguments.digests.empty();
+  std::size_t dropped = 0;
+  for (std::size_t i = items.size(); i-- > 0;) {
+    const KernelRecord& record = *items[i].record;
+    if (!revoked->contains(record.sha256)) continue;
+    if (named) return revoked->check(record.sha256, record.name);
+    log(LogLevel::kWarning, "not fetched: kernel '{}' is {}", record.name,
+        *revoked->why(record.sha256));
+    items.erase(items.begin() + static_cast<std::ptrdiff_t>(i));
+    ++dropped;
+  }
+  if (dropped == 0 || !items.empty()) return {};
+  return fail(StatusCode::kUntrusted, "all {} kernels that were asked for are revoked", dropped);
 }
 
 /// The manifest that is named, or else the one the working set is from.
@@ -203,8 +225,11 @@ ExitCode run_fetch(const FetchArguments& arguments, const CommonOptions& common)
   }
   const auto manifest = manifest_to_fetch_from(arguments);
   if (!manifest) return report_error(common, manifest.error());
-  const auto items = wanted_items(arguments, *manifest);
+  auto items = wanted_items(arguments, *manifest);
   if (!items) return report_error(common, items.error());
+  if (const Status allowed = drop_revoked(arguments, *items); !allowed) {
+    return report_error(common, allowed.error());
+  }
   const auto store = Store::open(arguments.store);
   if (!store) return report_error(common, store.error());
   auto options = fetch_options(arguments.source, *manifest);
@@ -264,6 +289,7 @@ void add_fetch_command(CommandContext context) {
       "--metrics", arguments->metrics,
       "Also write counters to this file, as a Prometheus text collector reads them");
   add_source_options(*command, arguments->source);
+  add_trust_options(*command);
   add_common_options(*command, context.common);
   command->callback(
       [context, arguments] { context.exit_code = run_fetch(*arguments, context.common); });

@@ -14,6 +14,7 @@
 #include "kernel_table.h"
 #include "manifest_pins.h"
 #include "print_json.h"
+#include "trust_options.h"
 
 namespace cubist::tools {
 namespace {
@@ -82,6 +83,7 @@ void add_list_command(CommandContext context) {
   command->add_option("-m,--manifest", arguments->manifest, "Manifest: a file, or a shipped name");
   command->add_flag("--names", arguments->names, "Print names alone, one a line");
   add_filter_options(*command, arguments->filter);
+  add_trust_options(*command);
   add_common_options(*command, context.common);
   command->callback(
       [context, arguments] { context.exit_code = run_list(*arguments, context.common); });

@@ -18,7 +18,9 @@
 #include "manifest/validate.h"
 #include "manifest/write.h"
 #include "manifest_pins.h"
+#include "manifest_verify.h"
 #include "print_json.h"
+#include "trust_options.h"
 
 namespace cubist::tools {
 namespace {
@@ -31,6 +33,7 @@ Examples:
   cubist manifest add flashinfer-0.6.13
   cubist manifest list
   cubist manifest validate M.json flashinfer-0.6.13
+  cubist manifest verify M.json --trusted-key ./publisher.pub
   cubist manifest diff flashinfer-0.6.8 flashinfer-0.6.13
   cubist manifest subset flashinfer-0.6.13 --arch sm_100 --dtype-q bf16 -o small.json
   cubist manifest merge A.json B.json --manifest-name mine -o both.json)";
@@ -226,6 +229,7 @@ void add_validate(CLI::App& parent, CommandContext context) {
       "validate", "Read manifests strictly and say what is wrong with them (exit code 8)");
   const auto names = std::make_shared<std::vector<std::string>>();
   command->add_option("manifests", *names, "Files, or shipped names")->required();
+  add_trust_options(*command);
   add_common_options(*command, context.common);
   command->callback([context, names] { context.exit_code = run_validate(*names, context.common); });
 }
@@ -242,6 +246,7 @@ void add_diff(CLI::App& parent, CommandContext context) {
   command->add_option("before", arguments->before, "Manifest")->required();
   command->add_option("after", arguments->after, "Manifest")->required();
   command->add_flag("--summary", arguments->summary, "Print numbers alone");
+  add_trust_options(*command);
   add_common_options(*command, context.common);
   command->callback([context, arguments] {
     context.exit_code =
@@ -261,6 +266,7 @@ void add_subset(CLI::App& parent, CommandContext context) {
   command->add_option("manifest", arguments->manifest, "Manifest")->required();
   add_filter_options(*command, arguments->filter);
   add_output_options(*command, arguments->output);
+  add_trust_options(*command);
   add_common_options(*command, context.common);
   command->callback([context, arguments] {
     context.exit_code =
@@ -278,6 +284,7 @@ void add_merge(CLI::App& parent, CommandContext context) {
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("manifests", arguments->manifests, "Manifests")->required();
   add_output_options(*command, arguments->output);
+  add_trust_options(*command);
   add_common_options(*command, context.common);
   command->callback([context, arguments] {
     context.exit_code = run_merge(arguments->manifests, arguments->output, context.common);
@@ -292,6 +299,7 @@ void add_manifest_command(CommandContext context) {
   add_manifest_add(*command, context);
   add_manifest_list(*command, context);
   add_validate(*command, context);
+  add_manifest_verify(*command, context);
   add_diff(*command, context);
   add_subset(*command, context);
   add_merge(*command, context);

@@ -20,6 +20,7 @@
 #include "mapview/html.h"
 #include "mapview/svg.h"
 #include "mapview/text.h"
+#include "trust_options.h"
 
 namespace cubist::tools {
 namespace {
@@ -178,6 +179,7 @@ void add_map_command(CommandContext context) {
   CLI::App* command = context.app.add_subcommand("map", "Draw which kernel serves which problem");
   command->footer(kMapHelp);
   auto arguments = std::make_shared<MapArguments>();
+  add_trust_options(*command);
   add_common_options(*command, context.common);
   command
       ->add_option("manifest", arguments->sides,

@@ -13,6 +13,7 @@
 #include "fetch_support.h"
 #include "print_json.h"
 #include "registry/store_status.h"
+#include "trust_options.h"
 
 namespace cubist::tools {
 namespace {
@@ -52,6 +53,7 @@ struct StatusReport {
 };
 
 Result<StatusReport> look(const StatusArguments& arguments, const Store& store) {
+  note_no_serials();
   StatusReport report;
   const auto arch = parse_sm_arch(arguments.arch);
   if (!arguments.arch.empty() && !arch) {
@@ -62,10 +64,12 @@ Result<StatusReport> look(const StatusArguments& arguments, const Store& store) 
     CUBIST_ASSIGN_OR_RETURN(Manifest manifest, open_manifest(name));
     report.manifests.push_back(std::move(manifest));
   }
+  CUBIST_ASSIGN_OR_RETURN(const trust::RevokedKernels* revoked, revoked_kernels());
   for (const Manifest& manifest : report.manifests) {
     std::vector<const KernelRecord*> records;
     for (const Pack& pack : manifest.packs) {
       for (const KernelRecord& kernel : pack.kernels) {
+        if (revoked->contains(kernel.sha256)) continue;  // nobody needs it
         if (!arch || kernel.traits.arch == *arch) records.push_back(&kernel);
       }
     }
@@ -187,6 +191,7 @@ void add_status_command(CommandContext context) {
   command->add_option("--arch", arguments->arch, "Kernels of one architecture only");
   command->add_option("--store", arguments->store, "Folder of the store");
   command->add_flag("--offline", arguments->offline, "End with 7 if something is missing");
+  add_trust_options(*command);
   add_common_options(*command, context.common);
   command->callback(
       [context, arguments] { context.exit_code = run_status(*arguments, context.common); });

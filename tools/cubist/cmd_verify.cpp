@@ -25,7 +25,9 @@
 #include "registry/fetch.h"
 #include "registry/staged_file.h"
 #include "registry/store_check.h"
+#include "registry/store_file.h"
 #include "set_items.h"
+#include "trust_options.h"
 
 namespace cubist::tools {
 namespace {
@@ -53,7 +55,7 @@ files. --deep also reads each cubin and compares architecture, entry, threads an
 memory with the manifest; without a manifest it only reads them.
 
 Ends with 0 if all is well (a store that is not there yet has nothing broken), 4 if an
-entry is broken, 7 if one is missing.
+entry is broken or revoked, 7 if one is missing.
 
 Examples:
   cubist verify                                 what is in the store
@@ -61,6 +63,13 @@ Examples:
   cubist verify --manifest flashinfer-0.6.13    every kernel of a release
   cubist verify --deep --working-set set.json
   cubist verify --repair --source ./flashinfer_cubin.whl)";
+
+/// A kernel that lies in the store and must not be used.
+struct RevokedEntry {
+  std::string path;
+  Sha256Digest sha256;
+  std::string why;
+};
 
 /// Everything a run knows: manifests, what of them is wanted, and what was found.
 struct Verification {
@@ -70,6 +79,7 @@ struct Verification {
   std::vector<EntryToCheck> entries;
   std::vector<const KernelRecord*> missing;
   std::vector<std::string> strangers;
+  std::vector<RevokedEntry> revoked;
   CheckReport report;
   std::vector<std::string> removed;
   std::vector<bool> healed;  ///< by finding: a look after the repair found nothing
@@ -117,18 +127,32 @@ Result<std::vector<const KernelRecord*>> wanted_records(const VerifyArguments& a
   return records;
 }
 
+/// Names the revoked kernels that are there; of those that are not none is missed.
+Status set_revoked_aside(Verification& verification) {
+  CUBIST_ASSIGN_OR_RETURN(const trust::RevokedKernels* revoked, revoked_kernels());
+  if (revoked->empty()) return {};
+  for (const EntryToCheck& entry : verification.entries) {
+    if (auto why = revoked->why(entry.sha256)) {
+      verification.revoked.push_back({entry.path, entry.sha256, std::move(*why)});
+    }
+  }
+  std::erase_if(verification.missing,
+                [&](const KernelRecord* record) { return revoked->contains(record->sha256); });
+  return {};
+}
+
 Status find_what_to_check(const VerifyArguments& arguments, const Store& store,
                           Verification& verification) {
   if (arguments.manifest.empty() && arguments.working_set.empty()) {
     CUBIST_ASSIGN_OR_RETURN(verification.entries, list_entries(store, verification.strangers));
-    return {};
+    return set_revoked_aside(verification);
   }
   CUBIST_ASSIGN_OR_RETURN(auto records, wanted_records(arguments, verification));
   verification.compared = arguments.deep;
   std::sort(records.begin(), records.end(),
             [](const KernelRecord* a, const KernelRecord* b) { return a->sha256 < b->sha256; });
   CUBIST_ASSIGN_OR_RETURN(verification.entries, find_entries(store, records, verification.missing));
-  return {};
+  return set_revoked_aside(verification);
 }
 
 Status deep_look(const Verification& verification, const EntryToCheck& entry,
@@ -203,9 +227,13 @@ Status repair(const VerifyArguments& arguments, const CommonOptions& common, con
   if (verification.manifests.empty()) CUBIST_RETURN_IF_ERROR(add_named_manifests(verification));
   std::unordered_map<const Manifest*, std::vector<FetchItem>> wanted;
   std::unordered_set<Sha256Digest> seen;
+  const auto is_revoked = [&](const Sha256Digest& digest) {
+    return std::any_of(verification.revoked.begin(), verification.revoked.end(),
+                       [&](const RevokedEntry& one) { return one.sha256 == digest; });
+  };
   const auto want = [&](const Sha256Digest& digest) {
     const auto known = verification.known.find(digest);
-    if (known == verification.known.end()) return false;
+    if (known == verification.known.end() || is_revoked(digest)) return false;
     if (seen.insert(digest).second) {
       wanted[verification.origin.at(digest)].push_back(known->second);
     }
@@ -217,7 +245,8 @@ Status repair(const VerifyArguments& arguments, const CommonOptions& common, con
     if (want(entry.sha256)) continue;
     // No manifest says what it should be, so a broken one is of no use to anybody.
     if (!entry.path.starts_with(store.root() + "/")) continue;
-    if (::unlink(entry.path.c_str()) == 0 || (errno == EISDIR && put_folder_aside(entry.path))) {
+    if (unlink_in_store(entry.path, kEntryDepth) == 0 ||
+        (errno == EISDIR && put_folder_aside(entry.path, kEntryDepth))) {
       verification.removed.push_back(entry.path);
     }
   }
@@ -263,6 +292,10 @@ Json report_json(const Verification& verification, const Store& store) {
                       {"code", to_string(finding.error.code())},
                       {"message", finding.error.message()}});
   }
+  Json revoked = Json::array();
+  for (const RevokedEntry& one : verification.revoked) {
+    revoked.push_back({{"path", one.path}, {"sha256", one.sha256.hex()}, {"why", one.why}});
+  }
   Json missing = Json::array();
   for (const KernelRecord* record : verification.missing) {
     missing.push_back({{"name", record->name}, {"sha256", record->sha256.hex()}});
@@ -275,6 +308,7 @@ Json report_json(const Verification& verification, const Store& store) {
           {"bytes", verification.report.bytes},
           {"seconds", verification.report.seconds},
           {"broken", std::move(broken)},
+          {"revoked", std::move(revoked)},
           {"missing", std::move(missing)},
           {"strangers", verification.strangers},
           {"repaired", verification.repaired},
@@ -303,6 +337,9 @@ void print_report(const VerifyArguments& arguments, const Verification& verifica
                 store.root().c_str());
   }
   print_findings(verification);
+  for (const RevokedEntry& one : verification.revoked) {
+    std::printf("revoked: %s: %s\n", one.path.c_str(), one.why.c_str());
+  }
   for (std::size_t i = 0; i < std::min(kShown, verification.missing.size()); ++i) {
     std::printf("missing: %s\n", verification.missing[i]->name.c_str());
   }
@@ -368,10 +405,21 @@ Status left_broken(const Verification& verification, const Store& store) {
   return {};
 }
 
+Status revoked_outcome(const Verification& verification) {
+  if (verification.revoked.empty()) return {};
+  return fail(StatusCode::kUntrusted,
+              "{} revoked kernels are in the store, '{}' first; nothing selects, loads or fetches "
+              "them, and the files can be removed",
+              verification.revoked.size(), verification.revoked.front().path);
+}
+
 Status outcome(const VerifyArguments& arguments, const Verification& verification,
                const Store& store, const Status& repaired) {
   if (!repaired) return repaired;
-  if (arguments.repair) return left_broken(verification, store);
+  if (arguments.repair) {
+    CUBIST_RETURN_IF_ERROR(left_broken(verification, store));
+    return revoked_outcome(verification);
+  }
   const auto& findings = verification.report.findings;
   if (!findings.empty()) {
     if (std::all_of(findings.begin(), findings.end(),
@@ -385,9 +433,11 @@ Status outcome(const VerifyArguments& arguments, const Verification& verificatio
                 "{} entries are broken; 'cubist verify --repair' fetches them again",
                 findings.size());
   }
-  if (verification.missing.empty()) return {};
-  return fail(StatusCode::kOffline, "{} kernels are missing; {}", verification.missing.size(),
-              fetch_hint(arguments));
+  if (!verification.missing.empty()) {
+    return fail(StatusCode::kOffline, "{} kernels are missing; {}", verification.missing.size(),
+                fetch_hint(arguments));
+  }
+  return revoked_outcome(verification);
 }
 
 ExitCode run_verify(const VerifyArguments& arguments, const CommonOptions& common) {
@@ -432,6 +482,7 @@ void add_verify_command(CommandContext context) {
       ->add_option("--threads", arguments->threads, "Threads that hash (default: all processors)")
       ->check(CLI::Range(1, 1024));
   add_source_options(*command, arguments->source);
+  add_trust_options(*command);
   add_common_options(*command, context.common);
   command->callback(
       [context, arguments] { context.exit_code = run_verify(*arguments, context.common); });

@@ -15,6 +15,7 @@
 #include "deployment_flags.h"
 #include "ruled_selection.h"
 #include "select_input.h"
+#include "trust_options.h"
 #include "workingset/check.h"
 #include "workingset/set_file.h"
 
@@ -169,6 +170,7 @@ void add_working_set_command(CommandContext context) {
       "working-set", "Find the exact set of kernels that a deployment can need");
   command->footer(kWorkingSetHelp);
   auto arguments = std::make_shared<WorkingSetArguments>();
+  add_trust_options(*command);
   add_common_options(*command, context.common);
   command
       ->add_option("-m,--manifest", arguments->manifests,

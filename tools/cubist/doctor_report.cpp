@@ -9,11 +9,11 @@
 #include <string_view>
 
 #include "driver/device_query.h"
-#include "manifest/parse.h"
 #include "manifest_names.h"
 #include "registry/pip_settings.h"
 #include "registry/store.h"
 #include "settings.h"
+#include "trust_options.h"
 
 extern char** environ;
 
@@ -91,18 +91,20 @@ DoctorReport::StoreState look_at_store(const std::string& store_override) {
 DoctorReport::ManifestState look_at_manifest(const std::string& name) {
   DoctorReport::ManifestState state;
   state.name = name;
-  const auto path = manifest_path(name);
-  if (!path) {
-    state.problem = path.error().message();
+  const auto named = find_manifest(name);
+  if (!named) {
+    state.problem = named.error().message();
     return state;
   }
-  state.path = *path;
-  const auto manifest = load_manifest(*path);
-  if (!manifest) {
-    state.problem = manifest.error().message();
+  state.path = named->path;
+  const auto opened = open_trusted_manifest(*named);
+  if (!opened) {
+    state.problem = opened.error().message();
     return state;
   }
-  for (const Pack& pack : manifest->packs) {
+  state.shipped = opened->shipped;
+  if (opened->signed_by) state.signed_by = opened->signed_by->key.id.text();
+  for (const Pack& pack : opened->manifest.packs) {
     state.kernels += pack.kernels.size();
     for (const KernelRecord& record : pack.kernels) {
       const std::string arch = to_string(record.traits.arch);
@@ -111,6 +113,23 @@ DoctorReport::ManifestState look_at_manifest(const std::string& name) {
     }
   }
   std::sort(state.architectures.begin(), state.architectures.end());
+  return state;
+}
+
+DoctorReport::TrustState look_at_trust() {
+  DoctorReport::TrustState state;
+  const auto opened = trust_of_user();
+  if (!opened) {
+    state.problem = opened.error().message();
+    return state;
+  }
+  const trust::Trust& trust = **opened;
+  for (const trust::PublicKey& key : trust.keys()) state.keys.push_back(key.id.text());
+  state.manifest_signatures = to_string(trust.manifest_signatures());
+  state.foreign_store = to_string(trust.settings().foreign_store);
+  state.key_statements = trust.settings().key_statements.size();
+  state.lists = trust.revocation_lists();
+  state.revoked_kernels = trust.revoked().size();
   return state;
 }
 
@@ -157,6 +176,8 @@ DoctorReport make_doctor_report(const std::string& store_override) {
   report.system = system_text();
   report.driver = look_at_driver();
   report.store = look_at_store(store_override);
+  note_no_serials();
+  report.trust = look_at_trust();
   if (const auto names = manifest_names(); names) {
     for (const std::string& name : *names) report.manifests.push_back(look_at_manifest(name));
   } else {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/device_profile.h"
+#include "trust/revocations.h"
 
 namespace cubist::tools {
 
@@ -35,6 +36,17 @@ struct DoctorReport {
     std::string path;
     std::uint64_t kernels = 0;
     std::vector<std::string> architectures;
+    bool shipped = false;
+    std::string signed_by;  ///< number of the key; empty: nobody who is trusted
+    std::string problem;
+  };
+  struct TrustState {
+    std::vector<std::string> keys;  ///< numbers of those trusted now
+    std::string manifest_signatures;
+    std::string foreign_store;
+    std::size_t key_statements = 0;
+    std::vector<trust::RevocationList> lists;
+    std::size_t revoked_kernels = 0;
     std::string problem;
   };
   struct Pip {
@@ -48,6 +60,7 @@ struct DoctorReport {
   std::string system;  ///< kernel and machine
   Driver driver;
   StoreState store;
+  TrustState trust;
   std::vector<ManifestState> manifests;
   std::string project_problem;          ///< of cubist.json
   std::string configuration_file;       ///< where it is looked for; empty: nowhere

@@ -7,6 +7,7 @@
 #include "config/project.h"
 #include "manifest/parse.h"
 #include "runtime/manifest_path.h"
+#include "trust_options.h"
 
 namespace cubist::tools {
 namespace {
@@ -60,14 +61,17 @@ Status check_pin(const NamedManifest& manifest, std::string_view text) {
               what);
 }
 
+Result<runtime::TrustedManifest> open_trusted_manifest(const NamedManifest& named) {
+  CUBIST_ASSIGN_OR_RETURN(trust::Trust * trust, trust_of_user());
+  CUBIST_ASSIGN_OR_RETURN(const std::string text, read_text_file(named.path, kMaxManifestBytes));
+  CUBIST_RETURN_IF_ERROR(check_pin(named, text));
+  return runtime::parse_trusted_manifest(text, named.path, *trust);
+}
+
 Result<Manifest> open_manifest(const std::string& name) {
-  CUBIST_ASSIGN_OR_RETURN(const NamedManifest found, find_manifest(name));
-  if (!found.pinned) return load_manifest(found.path);
-  CUBIST_ASSIGN_OR_RETURN(const std::string text, read_text_file(found.path, kMaxManifestBytes));
-  CUBIST_RETURN_IF_ERROR(check_pin(found, text));
-  CUBIST_ASSIGN_OR_RETURN(Manifest manifest, parse_manifest(text, found.path));
-  manifest.folder = found.path.substr(0, found.path.rfind('/') + 1);
-  return manifest;
+  CUBIST_ASSIGN_OR_RETURN(const NamedManifest named, find_manifest(name));
+  CUBIST_ASSIGN_OR_RETURN(runtime::TrustedManifest opened, open_trusted_manifest(named));
+  return std::move(opened.manifest);
 }
 
 Result<std::string> manifest_path(const std::string& name) {

@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "base/sha256.h"
 #include "manifest/manifest.h"
+#include "runtime/trusted_manifest.h"
 
 namespace cubist::tools {
 
@@ -25,8 +26,13 @@ struct NamedManifest {
 /// errors  kNotFound; kInvalidArgument: the project's file is broken
 Result<NamedManifest> find_manifest(const std::string& name);
 
-/// What --manifest means, parsed. errors  also kIntegrity: not the manifest that is pinned;
-/// kManifestInvalid
+/// A manifest that was found, parsed, with who vouches for it.
+/// errors  kIntegrity: not the manifest that is pinned; kManifestInvalid; kUntrusted and the rest
+/// of
+///         trust_of_user() and runtime::parse_trusted_manifest()
+Result<runtime::TrustedManifest> open_trusted_manifest(const NamedManifest& named);
+
+/// What --manifest means, parsed. errors  those of find_manifest() and open_trusted_manifest()
 Result<Manifest> open_manifest(const std::string& name);
 
 /// The path of its file, which is the pinned one; for what opens manifests itself.

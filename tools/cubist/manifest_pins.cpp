@@ -16,6 +16,7 @@
 #include "manifest_names.h"
 #include "print_json.h"
 #include "runtime/manifest_path.h"
+#include "trust_options.h"
 
 namespace cubist::tools {
 namespace {
@@ -77,7 +78,8 @@ Result<Sha256Digest> digest_of_manifest(const AddArguments& arguments, const std
                   path, digest.hex(), expected->hex());
     }
   }
-  CUBIST_ASSIGN_OR_RETURN(const Manifest manifest, parse_manifest(text, path));
+  CUBIST_ASSIGN_OR_RETURN(trust::Trust * trust, trust_of_user());
+  CUBIST_ASSIGN_OR_RETURN(const auto opened, runtime::parse_trusted_manifest(text, path, *trust));
   return digest;
 }
 
@@ -208,6 +210,7 @@ void add_manifest_add(CLI::App& parent, CommandContext context) {
   command->add_option("--project", arguments->project,
                       "The project's file (default: cubist.json here or above)");
   command->add_flag("--replace", arguments->replace, "Pin anew what is pinned to another");
+  add_trust_options(*command);
   add_common_options(*command, context.common);
   command->callback(
       [context, arguments] { context.exit_code = run_manifest_add(*arguments, context.common); });

@@ -4,6 +4,7 @@
 
 #include "document/json_text.h"
 #include "manifest_names.h"
+#include "trust_options.h"
 
 namespace cubist::tools {
 namespace {
@@ -58,7 +59,9 @@ Result<std::unique_ptr<ManifestSide>> open_side(const std::string& text) {
     }
     views.push_back({pack.name, pack.family, revision, pack.param_layout, pack.kernels});
   }
-  CUBIST_ASSIGN_OR_RETURN(side->table, selector::KernelTable::build(views));
+  CUBIST_ASSIGN_OR_RETURN(const trust::RevokedKernels* revoked, revoked_kernels());
+  CUBIST_ASSIGN_OR_RETURN(side->table,
+                          selector::KernelTable::build(views, runtime::barred_kernels(*revoked)));
   return side;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "manifest_names.h"
+#include "trust_options.h"
 
 namespace cubist::tools {
 namespace {
@@ -73,7 +74,7 @@ std::size_t OpenedManifests::num_kernels() const {
 Result<OpenedManifests> open_manifests(const std::vector<std::string>& names,
                                        const std::vector<std::string>& barred) {
   OpenedManifests opened;
-  CUBIST_ASSIGN_OR_RETURN(const auto barred_kernels, parse_barred(barred));
+  CUBIST_ASSIGN_OR_RETURN(auto barred_kernels, parse_barred(barred));
   for (const std::string& name : names) {
     CUBIST_ASSIGN_OR_RETURN(Manifest manifest, open_manifest(name));
     CUBIST_RETURN_IF_ERROR(check_distinct(opened.manifests, manifest, name));
@@ -86,6 +87,10 @@ Result<OpenedManifests> open_manifests(const std::vector<std::string>& names,
     }
   }
   CUBIST_RETURN_IF_ERROR(check_barred(barred_kernels, views));
+  CUBIST_ASSIGN_OR_RETURN(const trust::RevokedKernels* revoked, revoked_kernels());
+  for (selector::BarredKernel& bar : runtime::barred_kernels(*revoked)) {
+    barred_kernels.push_back(std::move(bar));
+  }
   CUBIST_ASSIGN_OR_RETURN(opened.table, selector::KernelTable::build(views, barred_kernels));
   return opened;
 }

@@ -30,6 +30,7 @@ TEST_CASE("a day is over when the next one begins in UTC") {
   CHECK_FALSE(is_over(day, day));
   CHECK_FALSE(is_over(day, day + hours(23)));
   CHECK(is_over(day, day + hours(24)));
+  CHECK_FALSE(is_over(*parse_date("9999-12-31"), std::chrono::system_clock::now()));
 }
 
 }  // namespace

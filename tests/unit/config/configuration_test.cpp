@@ -31,14 +31,21 @@ TEST_CASE("every key is read, and ~/ is the user's home") {
 TEST_CASE("each key stands for one environment variable, a missing one for none") {
   CHECK(as_environment(*parse_configuration("{}", "config.json", "/home/me")).empty());
   const auto found = parse_configuration(
-      R"({"manifests":["/m","/n"],"store":"/s","base_stores":["/a","/b"],"sources":["x","y"]})",
+      R"({"manifests":["/m","/n"],"store":"/s","base_stores":["/a","/b"],"sources":["x","y"],
+          "trusted_keys":["RWa","~/k.pub"],"manifest_signatures":"refuse","key_statements":["/k.json"],
+          "revocations":["/r.json","~/q.json"],"foreign_store":"allow"})",
       "config.json", "/home/me");
   REQUIRE(found);
-  CHECK(as_environment(*found) ==
-        std::vector<std::pair<std::string, std::string>>{{"CUBIST_MANIFESTS", "/m:/n"},
-                                                         {"CUBIST_STORE", "/s"},
-                                                         {"CUBIST_STORE_BASE", "/a:/b"},
-                                                         {"CUBIST_SOURCES", "x y"}});
+  CHECK(as_environment(*found) == std::vector<std::pair<std::string, std::string>>{
+                                      {"CUBIST_MANIFESTS", "/m:/n"},
+                                      {"CUBIST_STORE", "/s"},
+                                      {"CUBIST_STORE_BASE", "/a:/b"},
+                                      {"CUBIST_SOURCES", "x y"},
+                                      {"CUBIST_TRUSTED_KEYS", "RWa /home/me/k.pub"},
+                                      {"CUBIST_MANIFEST_SIGNATURES", "refuse"},
+                                      {"CUBIST_KEY_STATEMENTS", "/k.json"},
+                                      {"CUBIST_REVOCATIONS", "/r.json:/home/me/q.json"},
+                                      {"CUBIST_FOREIGN_STORE", "allow"}});
 }
 
 struct Malformed {
@@ -62,19 +69,27 @@ TEST_CASE("each malformed configuration is refused with its place and its reason
       {R"({"store":"/s","store":"/t"})", "", "store"},
       {R"({"store":7})", "/store", "found a number, expected a string"},
       {R"({"store":["/s"]})", "/store", "found an array, expected a string"},
-      {R"({"store":""})", "/store", "no folder's absolute path"},
-      {R"({"store":"relative"})", "/store", "'relative' is no folder's absolute path"},
-      {R"({"store":"~other/s"})", "/store", "write /FOLDER or ~/FOLDER"},
+      {R"({"store":""})", "/store", "no absolute path"},
+      {R"({"store":"relative"})", "/store", "'relative' is no absolute path"},
+      {R"({"store":"~other/s"})", "/store", "write /PATH or ~/PATH"},
       {R"({"store":"/s\u0000x"})", "(document)", "NUL"},
       {R"({"base_stores":"/a"})", "/base_stores", "found a string, expected an array"},
       {R"({"base_stores":["/a",7]})", "/base_stores/1", "found a number"},
       {R"({"base_stores":["/a",null]})", "/base_stores/1", "found null"},
       {R"({"base_stores":["/a:/b"]})", "/base_stores/0", "holds a ':'"},
       {R"({"manifests":{"a":"/a"}})", "/manifests", "found an object, expected an array"},
-      {R"({"manifests":["m.json"]})", "/manifests/0", "no folder's absolute path"},
+      {R"({"manifests":["m.json"]})", "/manifests/0", "no absolute path"},
       {R"({"sources":["https://a /"]})", "/sources/0", "white space"},
-      {R"({"sources":[""]})", "/sources/0", "no source"},
+      {R"({"sources":[""]})", "/sources/0", "means nothing"},
       {R"({"sources":[["a"]]})", "/sources/0", "found an array"},
+      {R"({"trusted_keys":"RWa"})", "/trusted_keys", "expected an array"},
+      {R"({"trusted_keys":["RWa RWb"]})", "/trusted_keys/0", "white space"},
+      {R"({"trusted_keys":["key.pub"]})", "/trusted_keys/0", "no absolute path"},
+      {R"({"manifest_signatures":"no"})", "/manifest_signatures", "allow, warn or refuse"},
+      {R"({"manifest_signatures":true})", "/manifest_signatures", "expected a string"},
+      {R"({"foreign_store":"Warn"})", "/foreign_store", "is 'Warn'"},
+      {R"({"revocations":["r.json"]})", "/revocations/0", "no absolute path"},
+      {R"({"key_statements":["/a:b"]})", "/key_statements/0", "holds a ':'"},
       {"{\"sources\":" + std::string(100, '['), "", "nest"},
   };
   for (const Malformed& bad : table) {

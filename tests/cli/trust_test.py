@@ -1,0 +1,269 @@
+#!/usr/bin/env python3
+"""Signed manifests, key rotation, rollback and revocation, from outside; minisign signs.
+
+    trust_test.py TOOL
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from cli import Tool, check, check_fails, manifest, sha256
+
+KERNELS = {"good": b"good bytes", "bad": b"bad bytes"}
+
+
+class Signer:
+    def __init__(self, folder, name):
+        self.public, self.secret = folder / f"{name}.pub", folder / f"{name}.key"
+        run = subprocess.run(["minisign", "-G", "-W", "-p", self.public, "-s", self.secret], capture_output=True,
+                             check=False)
+        check(run.returncode == 0, "minisign makes a key (scripts/setup installs it)")
+        self.line = self.public.read_text().splitlines()[1]
+        self.number = self.public.read_text().splitlines()[0].split()[-1]
+
+    def sign(self, path, comment="a test"):
+        subprocess.run(["minisign", "-S", "-W", "-s", self.secret, "-m", path, "-t", comment], capture_output=True,
+                       check=True)
+
+
+def put(path, text):
+    path.write_text(text if isinstance(text, str) else json.dumps(text))
+    return path
+
+
+def write_manifest(path, **members):
+    document = json.loads(manifest(*KERNELS, bytes_of=KERNELS, revision="trtllm-gen-fmha-0.6.13"))
+    document["packs"][0]["sources"] = [{"type": "folder", "location": "kernels"}]
+    return put(path, {**document, **members})
+
+
+PROBLEM = ["--device", "b200", "--num-q-heads", "8", "--num-kv-heads", "1", "--head-dim", "64", "--batch", "1",
+           "--max-kv-len", "64"]
+RANGES = ["--device", "b200", "--num-q-heads", "8", "--num-kv-heads", "1", "--head-dim", "64", "--batch", "1..2",
+          "--max-kv-len", "64", "--page-size", "32"]
+
+
+def commands_of(path):
+    return (["list", "--manifest", path], ["fetch", "--all", "--manifest", path], ["verify", "--manifest", path],
+            ["status", "--manifest", path], ["select", *PROBLEM, "--manifest", path],
+            ["launch", "--dry-run", *PROBLEM, "--manifest", path], ["working-set", *RANGES, "--manifest", path],
+            ["manifest", "validate", path], ["manifest", "diff", path, path],
+            ["manifest", "subset", path, "--arch", "sm_100f", "-o", "out.json"],
+            ["manifest", "merge", path, path, "-o", "out.json"], ["manifest", "add", path, "--project", "p.json"],
+            ["manifest", "verify", path], ["map", path, *RANGES])
+
+
+def check_signatures(tool, folder):
+    signer, stranger = Signer(folder, "signer"), Signer(folder, "stranger")
+    path = write_manifest(folder / "m.json")
+    trusting = {"CUBIST_TRUSTED_KEYS": signer.line}
+
+    listed = tool("list", "--manifest", path)
+    check(listed.code == 0 and not listed.err, "without a key an unsigned manifest is used, without a word", listed)
+    check_fails(tool("manifest", "verify", path), 4, "no key is trusted")
+    listed = tool("list", "--manifest", path, **trusting)
+    check(listed.code == 0 and "is not signed" in listed.err, "with a key it is used with a warning", listed)
+    check_fails(tool("list", "--manifest", path, "--manifest-signatures", "refuse", **trusting), 4, "is not signed")
+    check_fails(tool("list", "--manifest", path, CUBIST_MANIFEST_SIGNATURES="refuse"), 4, "no key is trusted")
+    check(tool("list", "--manifest", path, CUBIST_MANIFEST_SIGNATURES="maybe").code == 2, "a policy that is none")
+    check(tool("list", "--manifest", path, "--manifest-signatures", "maybe").code == 2, "a policy that is none")
+    for command in (["list", "--manifest", "cubist-decode"], ["manifest", "verify", "cubist-decode"]):
+        shipped = tool(*command, "--manifest-signatures", "refuse", **trusting, CUBIST_MANIFESTS=None)
+        check(shipped.code == 0 and not shipped.err, "a shipped manifest is as trusted as the program", shipped)
+
+    signer.sign(path, "release 7")
+    strict = {**trusting, "CUBIST_MANIFEST_SIGNATURES": "refuse"}
+    verified = tool("manifest", "verify", path, "--json", **strict)
+    check(verified.code == 0, "verify ends with 0", verified)
+    told = verified.json()["manifests"][0]["signed_by"]
+    check(told == {"key_id": signer.number, "key": signer.line, "trusted_comment": "release 7"}, "who signed", verified)
+    verified = tool("manifest", "verify", path, "--trusted-key", signer.public)
+    check(verified.code == 0 and f"signed by {signer.number}, comment 'release 7'" in verified.out, "in words", verified)
+    check(tool("list", "--manifest", path, **strict).err == "", "a signed manifest is used without a word")
+    doctor = tool("doctor", "--json", **strict, CUBIST_MANIFESTS=folder).json()
+    check(doctor["trust"]["keys"] == [signer.number], "doctor shows the keys")
+    check(doctor["trust"]["manifest_signatures"] == "refuse", "doctor shows the policy")
+    rows = {row["name"]: row for row in doctor["manifests"]}
+    check(rows["m"]["signed_by"] == signer.number and rows["cubist-decode"]["shipped"], "doctor shows who vouches")
+    check("signed by " + signer.number in tool("doctor", **strict, CUBIST_MANIFESTS=folder).out, "doctor in words")
+
+    good = path.read_text()
+    path.write_text(good.replace('"bad"', '"bat"'))
+    for policy in ("allow", "warn", "refuse"):
+        for command in commands_of(path):
+            check_fails(tool(*command, **trusting, CUBIST_MANIFEST_SIGNATURES=policy), 4,
+                        f"'{path}' is not what key {signer.number} signed")
+    check(not (folder / "out.json").exists() and not (folder / "p.json").exists() and
+          not (folder / "store").exists(), "nothing was written")
+    path.write_text(good)
+    stranger.sign(path)
+    check_fails(tool("list", "--manifest", path, **trusting), 4, f"signed by key {stranger.number}", signer.number)
+    check(tool("list", "--manifest", path).code == 0, "without a key signatures are not looked at")
+    secret = tool("list", "--manifest", path, "--trusted-key", signer.secret.read_text().splitlines()[1])
+    check(secret.code == 2 and "secret key" in secret.err, "a secret key in place of the public one", secret)
+
+    config = put(folder / "config.json", {"trusted_keys": [str(signer.public)], "manifest_signatures": "refuse"})
+    from_file = {"CUBIST_CONFIG": config}
+    check_fails(tool("list", "--manifest", path, **from_file), 4, stranger.number)
+    signer.sign(path)
+    check(tool("list", "--manifest", path, **from_file).code == 0, "the configuration's key")
+    check_fails(tool("list", "--manifest", path, "--trusted-key", stranger.line, **from_file), 4, signer.number)
+    pathlib.Path(f"{path}.minisig").unlink()
+    check_fails(tool("list", "--manifest", path, **from_file), 4, "is not signed")
+    check(tool("list", "--manifest", path, CUBIST_MANIFEST_SIGNATURES="allow", **from_file).code == 0, "env beats file")
+    bad = put(folder / "bad.json", {"manifest_signatures": "maybe"})
+    check_fails(tool("list", "--manifest", path, CUBIST_CONFIG=bad), 2, "bad.json", "/manifest_signatures")
+
+
+def check_rollback(tool, folder):
+    signer = Signer(folder, "signer")
+    trusting = {"CUBIST_TRUSTED_KEYS": signer.line}
+    path = write_manifest(folder / "m.json", serial=7)
+    signer.sign(path)
+    old = write_manifest(folder / "old.json", serial=6)
+    signer.sign(old)
+    check(tool("list", "--manifest", old, **trusting).code == 0, "a fresh store has seen nothing")
+    status = tool("status", "--manifest", path, **trusting)
+    check(status.code == 0 and "serial" not in status.err, "status notes nothing", status)
+    check(tool("list", "--manifest", old, **trusting).code == 0, "so the old one is still the newest")
+    check(tool("list", "--manifest", path, **trusting).code == 0, "a newer one is noted")
+    state = folder / f"store/state/seen-{os.geteuid()}.json"
+    check(json.loads(state.read_text())["serials"] == {"manifest made": 7}, "in the store")
+    check(state.stat().st_mode & 0o777 == 0o600, "for the user alone")
+    before = state.stat()
+    check(tool("list", "--manifest", path, **trusting).code == 0, "again")
+    check((state.stat().st_mtime_ns, state.stat().st_ino) == (before.st_mtime_ns, before.st_ino), "writes nothing")
+    for command in commands_of(old):
+        check_fails(tool(*command, **trusting), 4, "has serial 6, but 7 was seen before", "--accept-older-serial")
+    accepted = tool("list", "--manifest", old, "--accept-older-serial", **trusting)
+    check(accepted.code == 0 and "accepted" in accepted.err, "on purpose", accepted)
+    check_fails(tool("list", "--manifest", old, **trusting), 4, "7 was seen before")
+    other = tool("fetch", "--all", "--manifest", old, "--store", folder / "fresh", **trusting)
+    check("seen before" not in other.err, "each store has a memory of its own", other)
+    expired = write_manifest(folder / "expired.json", serial=8, expires="2001-01-01")
+    listed = tool("list", "--manifest", expired)
+    check(listed.code == 0 and "expired on 2001-01-01" in listed.err, "expiry is a warning", listed)
+    state.write_text("{}")
+    check_fails(tool("list", "--manifest", path, **trusting), 4, str(state), "remove it to begin anew")
+    state.unlink()
+    check(tool("list", "--manifest", path, **trusting).code == 0, "what the error says works")
+
+
+def check_rotation(tool, folder):
+    first, second = Signer(folder, "first"), Signer(folder, "second")
+    statement = put(folder / "keys-2.json", {"schema": "cubist.keys", "schema_version": 1, "serial": 2,
+                                             "add": [second.line], "retire": [first.line]})
+    first.sign(statement)
+    path = write_manifest(folder / "m.json")
+    second.sign(path)
+    trusting = {"CUBIST_TRUSTED_KEYS": first.line, "CUBIST_MANIFEST_SIGNATURES": "refuse"}
+    check_fails(tool("list", "--manifest", path, **trusting), 4, second.number)
+    follows = {**trusting, "CUBIST_KEY_STATEMENTS": statement}
+    check(tool("list", "--manifest", path, **follows).code == 0, "a statement adds a key")
+    first.sign(path)
+    check_fails(tool("list", "--manifest", path, **follows), 4, first.number)
+    check_fails(tool("list", "--manifest", path, **trusting), 4, first.number)
+    statement.write_text(statement.read_text().replace("retire", "retird"))
+    check_fails(tool("list", "--manifest", path, **follows), 2, "keys-2.json")
+
+
+def check_revocations(tool, folder):
+    signer = Signer(folder, "signer")
+    (folder / "kernels").mkdir()
+    for name, data in KERNELS.items():
+        (folder / f"kernels/{name}.cubin").write_bytes(data)
+    path = write_manifest(folder / "m.json")
+    bad, good = sha256(KERNELS["bad"]), sha256(KERNELS["good"])
+    revoked = put(folder / "revoked.json", {
+        "schema": "cubist.revocations", "schema_version": 1, "serial": 1,
+        "entries": [{"sha256": bad, "reason": "wrong results", "replacement": good}]})
+    signer.sign(revoked)
+    check(tool("fetch", "--all", "--manifest", path).code == 0, "both are in the store")
+    trusting = {"CUBIST_TRUSTED_KEYS": signer.line, "CUBIST_MANIFEST_SIGNATURES": "allow"}
+    barring = {**trusting, "CUBIST_REVOCATIONS": revoked}
+
+    check_fails(tool("verify", **barring), 4, "1 revoked kernels are in the store")
+    verified = tool("verify", "--manifest", path, "--json", **barring)
+    check([one["sha256"] for one in verified.json()["revoked"]] == [bad], "verify names it", verified)
+    check("wrong results; use " + good in verified.json()["revoked"][0]["why"], "with reason and replacement")
+    check_fails(tool("fetch", "--manifest", path, "--kernel", "bad", **barring), 4, "kernel 'bad'", "wrong results", good)
+    check_fails(tool("fetch", "--manifest", path, "--sha256", bad, **barring), 4, "wrong results")
+    check(tool("fetch", "--manifest", path, "--kernel", "good", **barring).code == 0, "the other is fetched")
+    fetched = tool("fetch", "--manifest", path, "--all", "--json", "--store", folder / "fresh", **barring)
+    check([one["name"] for one in fetched.json()["files"]] == ["good"], "fetch --all passes over it", fetched)
+    check("not fetched: kernel 'bad'" in fetched.err, "and says so", fetched)
+    check(tool("verify", "--manifest", path, "--store", folder / "fresh", **barring).code == 0,
+          "where it is not, none is missed")
+    check(tool("status", "--manifest", path, "--offline", "--store", folder / "fresh", **barring).code == 0,
+          "nor does status")
+    by_flag = tool("verify", "--revocations", revoked, "--trusted-key", signer.public)
+    check_fails(by_flag, 4, "revoked")
+    config = put(folder / "config.json", {"trusted_keys": [signer.line], "revocations": [str(revoked)]})
+    check_fails(tool("verify", CUBIST_CONFIG=config), 4, "revoked")
+    doctor = tool("doctor", "--json", **barring).json()["trust"]
+    check(doctor["revoked_kernels"] == 1 and doctor["revocations"][0]["serial"] == 1, "doctor shows the lists")
+
+    plain = tool("verify", CUBIST_REVOCATIONS=revoked)
+    check_fails(plain, 2, "must be signed by a trusted key", "trusted_keys")
+    for name, change in (("missing", lambda: revoked.unlink()),
+                         ("unsigned", lambda: pathlib.Path(f"{revoked}.minisig").unlink()),
+                         ("altered", lambda: revoked.write_text(revoked.read_text().replace(bad, good)))):
+        text, signature = revoked.read_text(), pathlib.Path(f"{revoked}.minisig").read_text()
+        change()
+        for command in (["list", "--manifest", path], ["select", *PROBLEM, "--manifest", path], ["verify"],
+                        ["launch", "--dry-run", *PROBLEM, "--manifest", path]):
+            refused = tool(*command, **barring)
+            check(refused.code in (2, 4) and "revoked.json" in refused.err, f"a list that is {name} is an error", refused)
+        revoked.write_text(text)
+        pathlib.Path(f"{revoked}.minisig").write_text(signature)
+
+
+def check_selection(tool, folder):
+    """With a shipped manifest: what is chosen is revoked, so that another is, or none."""
+    signer = Signer(folder, "signer")
+    problem = ["--manifest", "cubist-decode", "--device", "h200", "--num-q-heads", "32", "--num-kv-heads", "8",
+               "--head-dim", "128", "--batch", "8", "--max-kv-len", "4096", "--page-size", "32"]
+    chosen = tool("select", *problem, "--json")
+    check(chosen.code == 0, "a kernel is chosen", chosen)
+    first = chosen.json()["plans"][0]["kernel"] if "plans" in chosen.json() else None
+    check(first, "the answer names its kernel", chosen)
+    hashes = {row["name"]: row["sha256"] for row in tool("list", "--manifest", "cubist-decode", "--json").json()["kernels"]}
+    revoked = folder / "revoked.json"
+
+    def revoke(digests, serial):
+        put(revoked, {"schema": "cubist.revocations", "schema_version": 1, "serial": serial,
+                      "entries": [{"sha256": digest, "reason": "wrong at 128"} for digest in digests]})
+        signer.sign(revoked)
+    barring = {"CUBIST_TRUSTED_KEYS": signer.line, "CUBIST_REVOCATIONS": revoked}
+    revoke([hashes[first]], 1)
+    again = tool("select", *problem, "--json", **barring)
+    check(again.code != 0 or again.json()["plans"][0]["kernel"] != first, "the revoked one is not chosen", again)
+    explained = tool("select", *problem, "--explain", **barring)
+    check(f"{first}: revoked by '{revoked}' (serial 1): wrong at 128" in explained.out + explained.err,
+          "explain shows it with the reason", explained)
+    rules = put(folder / "rules.json", {"schema": "cubist.overrides", "schema_version": 1, "rules": [
+        {"name": "force", "force": {"kernel": first}}]})
+    if tool("select", *problem, "--overrides", rules).code == 0:
+        forced = tool("select", *problem, "--overrides", rules, "--json", **barring)
+        check(forced.code != 0 or forced.json()["plans"][0]["kernel"] != first, "a rule cannot force it", forced)
+    everything = tool("working-set", "--manifest", "cubist-decode", "--device", "h200", "--num-q-heads", "32",
+                      "--num-kv-heads", "8", "--head-dim", "128", "--batch", "1..8", "--max-kv-len", "..4096",
+                      "--page-size", "32", "--json", **barring)
+    check(hashes[first] not in everything.out, "the working set leaves it out", everything)
+    revoke(sorted(set(hashes.values())), 2)
+    check_fails(tool("select", *problem, **barring), 3)
+    check_fails(tool("launch", "--dry-run", *problem, **barring), 3)
+
+
+def main(program):
+    for part in (check_signatures, check_rollback, check_rotation, check_revocations, check_selection):
+        with tempfile.TemporaryDirectory(prefix="cubist-test-") as scratch:
+            folder = pathlib.Path(scratch)
+            part(Tool(program, folder), folder)
+            print(part.__name__)
+
+
+main(sys.argv[1])

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+
+#include <CLI/App.hpp>
+
+#include "base/result.h"
+#include "trust/trust.h"
+
+namespace cubist::tools {
+
+/// --trusted-key, --manifest-signatures, --revocations and --accept-older-serial, on every command
+/// that opens a manifest. A flag stands in place of its variable.
+void add_trust_options(CLI::App& command);
+
+/// The store the command was given with --store, whose memory of serials counts; to be told before
+/// trust() is asked for. Empty: the environment's.
+void set_store_of_trust(const std::string& store);
+
+/// Makes trust() read the serials that were seen, but note none: for commands that write nothing.
+void note_no_serials();
+
+/// As the configuration, the environment and the flags have it.
+/// errors  kInvalidArgument: a policy that is none
+Result<trust::Settings> trust_settings();
+
+/// Keys, statements and lists of these settings, opened at the first call.
+/// errors  those of Trust::open
+Result<trust::Trust*> trust_of_user();
+
+/// The kernels its lists revoke.
+Result<const trust::RevokedKernels*> revoked_kernels();
+
+}  // namespace cubist::tools
