@@ -17,6 +17,7 @@ struct Source {
     kFolder,  ///< location = folder on this machine
     kZip,     ///< location = wheel or zip: a file, or a URL read by ranges
     kPip,     ///< location = requirement "name==version": a wheel of the user's own package index
+    kOci,     ///< location = oci://host/repository:tag; named by users, not by manifests
   };
   Kind kind = Kind::kHttp;
   std::string location;

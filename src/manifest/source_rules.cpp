@@ -61,6 +61,8 @@ Status check_location(const Source& source, const std::string& pointer) {
     case Source::Kind::kFolder:
       if (has_scheme) return invalid(pointer, "{} is no folder", shown(source.location));
       return {};
+    case Source::Kind::kOci:
+      return invalid(pointer, "a registry is named by users (--source), not by a manifest");
     case Source::Kind::kPip:
       if (!is_requirement(source.location)) {
         return invalid(pointer, "{} is no requirement of the form name==version",

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "manifest/manifest.h"
 #include "registry/http_request.h"
+#include "registry/source.h"
 #include "registry/store.h"
 
 namespace cubist {
@@ -36,6 +37,7 @@ struct FetchProgress {
 struct FetchOptions {
   bool offline = false;               ///< only sources on this machine
   std::vector<Source> sources;        ///< in place of the packs' own
+  SourceOpener open_oci{};            ///< opens those of kind kOci; null: none can be
   std::string manifest_folder;        ///< where relative locations of sources start
   unsigned parallel = 8;              ///< connections at once
   bool rehash_present = false;        ///< "present" means hashed, not only of the right size

@@ -46,8 +46,8 @@ FetchRun::FetchRun(const Store& store, std::span<const FetchItem> items,
     : store_(store),
       options_(options),
       http_(std::max(1U, options.parallel), options.cancel),
-      sources_({http_, store, profile_of(options), options.manifest_folder, {}}, options.sources,
-               options.offline),
+      sources_({http_, store, profile_of(options), options.manifest_folder, {}, options.open_oci},
+               options.sources, options.offline),
       locks_(store.root()),
       install_(store, install_threads(items.size()), [this] { http_.wake(); }) {
   add_jobs(items);

@@ -27,6 +27,9 @@ constexpr milliseconds kLongestWait{100};
 constexpr std::uint64_t kMinProgressBytes = 1024;
 // A pause of the caller must not look like a pause of the server.
 constexpr milliseconds kLongestIdleStep{1000};
+// Large files move in fewer, larger steps. Unit: bytes.
+constexpr long kUploadBufferBytes = 512 * 1024;
+constexpr long kSinkBufferBytes = 256 * 1024;
 
 /// OpenSSL writes to sockets with write(), so a closed connection raises SIGPIPE; libcurl's own
 /// protection changes the handler of the whole process. This blocks it for the calling thread.
@@ -59,7 +62,9 @@ struct Exchange {
   Clock::time_point not_before;
   CURL* easy = nullptr;
   curl_slist* headers = nullptr;
-  std::uint64_t received = 0;  ///< bytes of header and body in this try
+  std::uint64_t moved = 0;  ///< bytes of header and body in this try, in both directions
+  std::uint64_t body_sent = 0;
+  std::optional<Error> body_error{};  ///< the file that is sent cannot be read
   std::uint64_t progress_mark = 0;
   milliseconds idle{0};
   Clock::time_point begun{};  ///< this try
@@ -70,22 +75,42 @@ struct Exchange {
 std::size_t on_header(char* data, std::size_t size, std::size_t count, void* user) {
   auto& exchange = *static_cast<Exchange*>(user);
   const std::size_t bytes = size * count;
-  exchange.received += bytes;
+  exchange.moved += bytes;
   return exchange.transfer.take_header({data, bytes}, std::time(nullptr)) ? bytes : 0;
 }
 
 std::size_t on_body(char* data, std::size_t size, std::size_t count, void* user) {
   auto& exchange = *static_cast<Exchange*>(user);
   const std::size_t bytes = size * count;
-  exchange.received += bytes;
+  exchange.moved += bytes;
   exchange.counters->received_bytes += bytes;
   add_to_counters({.http_received_bytes = bytes});
   const auto* first = reinterpret_cast<const std::uint8_t*>(data);
   return exchange.transfer.take_body({first, bytes}) ? bytes : 0;
 }
 
-bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "[::1]" || host.starts_with("127.");
+std::size_t on_send(char* out, std::size_t size, std::size_t count, void* user) {
+  auto& exchange = *static_cast<Exchange*>(user);
+  const HttpBody& body = *exchange.transfer.request().body;
+  const auto bytes = static_cast<std::size_t>(
+      std::min<std::uint64_t>(size * count, body.length - exchange.body_sent));
+  const std::span<std::uint8_t> block(reinterpret_cast<std::uint8_t*>(out), bytes);
+  const Status read = body.from->read(body.offset + exchange.body_sent, block);
+  if (!read) {
+    exchange.body_error = read.error();
+    return CURL_READFUNC_ABORT;
+  }
+  exchange.body_sent += bytes;
+  exchange.moved += bytes;
+  return bytes;
+}
+
+/// libcurl goes back to the beginning when a connection that it used again turns out to be closed.
+int on_seek(void* user, curl_off_t offset, int origin) {
+  auto& exchange = *static_cast<Exchange*>(user);
+  if (origin != SEEK_SET || offset < 0) return CURL_SEEKFUNC_CANTSEEK;
+  exchange.body_sent = static_cast<std::uint64_t>(offset);
+  return CURL_SEEKFUNC_OK;
 }
 
 bool is_trusted(const HttpProfile& profile, const Url& url) {
@@ -101,13 +126,17 @@ void add_header(Exchange& exchange, const std::string& line) {
 
 void set_credentials(Exchange& exchange, const HttpProfile& profile, const Url& url) {
   CURL* easy = exchange.easy;
+  if (const auto& given = exchange.transfer.request().authorization) {
+    if (!given->empty()) add_header(exchange, "Authorization: " + *given);
+    return;
+  }
   if (!url.user.empty()) {
     curl_easy_setopt(easy, CURLOPT_USERNAME, url.user.c_str());
     curl_easy_setopt(easy, CURLOPT_PASSWORD, url.password.c_str());
     return;
   }
   for (const auto& [host, token] : profile.bearer_tokens) {
-    if (host == url.host && (url.scheme == "https" || is_loopback(url.host))) {
+    if (host == url.host && (url.scheme == "https" || url.is_loopback())) {
       add_header(exchange, "Authorization: Bearer " + token);
       return;
     }
@@ -129,6 +158,33 @@ void set_trust(CURL* easy, const HttpProfile& profile, const Url& url) {
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
   }
+}
+
+void set_method(Exchange& exchange) {
+  CURL* easy = exchange.easy;
+  const HttpRequest& request = exchange.transfer.request();
+  if (request.method == HttpMethod::kGet) return;
+  if (request.method == HttpMethod::kHead) {
+    curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+    return;
+  }
+  const std::uint64_t length = request.body ? request.body->length : 0;
+  curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, std::string(to_string(request.method)).c_str());
+  // Whether it may be sent is settled by requests before it; waiting to be told costs a second.
+  add_header(exchange, "Expect:");
+  if (length == 0) {
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, 0L);
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDS, "");
+    add_header(exchange, "Content-Type:");
+    return;
+  }
+  curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
+  curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, kUploadBufferBytes);
+  curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(length));
+  curl_easy_setopt(easy, CURLOPT_READFUNCTION, &on_send);
+  curl_easy_setopt(easy, CURLOPT_READDATA, &exchange);
+  curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, &on_seek);
+  curl_easy_setopt(easy, CURLOPT_SEEKDATA, &exchange);
 }
 
 void set_options(Exchange& exchange) {
@@ -165,10 +221,16 @@ void set_options(Exchange& exchange) {
   if (!wire.range.empty() && !wire.if_range.empty()) {
     add_header(exchange, "If-Range: " + wire.if_range);
   }
+  for (const std::string& line : exchange.transfer.request().headers) add_header(exchange, line);
+  set_method(exchange);
+  if (exchange.transfer.request().sink) {
+    curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, kSinkBufferBytes);
+  }
   if (wire.credentials) set_credentials(exchange, profile, exchange.transfer.request().url);
   set_trust(easy, profile, wire.url);
   curl_easy_setopt(easy, CURLOPT_HTTPHEADER, exchange.headers);
-  log(LogLevel::kDebug, "GET {} {}", wire.url.shown(), wire.range);
+  log(LogLevel::kDebug, "{} {} {}", to_string(exchange.transfer.request().method), wire.url.shown(),
+      wire.range);
 }
 
 bool is_transient(CURLcode code) {
@@ -211,6 +273,9 @@ std::string_view advice_for(CURLcode code) {
 }
 
 HttpTransfer::End end_of(const Exchange& exchange, CURLcode code) {
+  if (exchange.body_error) {
+    return {false, false, false, exchange.body_error->message(), "nothing was changed"};
+  }
   if (code == CURLE_OK) return {true, false, false, {}, {}};
   const std::string_view text =
       exchange.error_text[0] != '\0' ? exchange.error_text : curl_easy_strerror(code);
@@ -220,7 +285,8 @@ HttpTransfer::End end_of(const Exchange& exchange, CURLcode code) {
 
 HttpError interrupted(HttpTransfer& transfer) {
   return {Error(StatusCode::kInterrupted,
-                fmt::format("GET {}: interrupted", transfer.request().url.shown())),
+                fmt::format("{} {}: interrupted", to_string(transfer.request().method),
+                            transfer.request().url.shown())),
           0, false, transfer.take_partial()};
 }
 
@@ -272,7 +338,7 @@ void HttpClient::State::attach(Exchange& exchange) {
     exchange.easy = spare.back();
     spare.pop_back();
   }
-  exchange.received = exchange.progress_mark = 0;
+  exchange.moved = exchange.progress_mark = exchange.body_sent = 0;
   exchange.idle = milliseconds(0);
   exchange.begun = Clock::now();
   exchange.error_text[0] = '\0';
@@ -349,8 +415,8 @@ bool HttpClient::State::end_stalled() {
     const auto exchange = next++;
     curl_off_t sent_after = 0;  // 0 until the request is on its way
     curl_easy_getinfo(exchange->easy, CURLINFO_PRETRANSFER_TIME_T, &sent_after);
-    if (exchange->received - exchange->progress_mark >= kMinProgressBytes) {
-      exchange->progress_mark = exchange->received;
+    if (exchange->moved - exchange->progress_mark >= kMinProgressBytes) {
+      exchange->progress_mark = exchange->moved;
       exchange->idle = milliseconds(0);
       continue;
     }

@@ -32,7 +32,7 @@ class HttpClient {
   /// Started and not done.
   std::size_t pending() const;
 
-  /// One request, start to end. Others that were started move along meanwhile.
+  /// One request of any method, start to end. Others that were started move along meanwhile.
   HttpResult get(HttpRequest request);
 
   /// Ends a step() that waits. Safe from any thread.

@@ -10,6 +10,7 @@ namespace {
 
 // No header that is used here is longer; what is longer is no use.
 constexpr std::size_t kMaxValueBytes = 4096;
+constexpr std::size_t kMaxChallenges = 8;
 
 std::string_view trim(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
@@ -130,6 +131,10 @@ void ResponseHeaders::add_line(std::string_view line, std::time_t now) {
     last_modified = value;
   } else if (name == "location") {
     location = value;
+  } else if (name == "docker-content-digest") {
+    content_digest = value;
+  } else if (name == "www-authenticate" && challenges.size() < kMaxChallenges) {
+    challenges.emplace_back(value);
   }
 }
 

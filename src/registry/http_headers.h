@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cubist {
 
@@ -36,6 +37,8 @@ struct ResponseHeaders {
   std::string etag;
   std::string last_modified;
   std::string location;
+  std::string content_digest;           ///< Docker-Content-Digest
+  std::vector<std::string> challenges;  ///< WWW-Authenticate
   bool contradictory = false;
 
   /// A status line begins a new header (an interim 1xx answer, a proxy's answer to CONNECT).

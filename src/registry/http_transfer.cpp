@@ -33,6 +33,22 @@ std::string_view advice_for(int status) {
 
 }  // namespace
 
+std::string_view to_string(HttpMethod method) {
+  switch (method) {
+    case HttpMethod::kGet:
+      return "GET";
+    case HttpMethod::kHead:
+      return "HEAD";
+    case HttpMethod::kPost:
+      return "POST";
+    case HttpMethod::kPatch:
+      return "PATCH";
+    case HttpMethod::kPut:
+      break;
+  }
+  return "PUT";
+}
+
 HttpTransfer::HttpTransfer(HttpRequest request)
     : request_(std::move(request)), url_(request_.url), total_size_(request_.total_size) {
   const std::shared_ptr<const PartialBody> partial = std::move(request_.partial);
@@ -45,7 +61,7 @@ HttpTransfer::HttpTransfer(HttpRequest request)
 
 HttpTransfer::Wire HttpTransfer::wire() const {
   Wire wire{url_, {}, request_.if_range, url_.same_origin(request_.url)};
-  const std::uint64_t have = body_.size();
+  const std::uint64_t have = received_bytes();
   if (request_.range) {
     const std::uint64_t last = request_.range->offset + request_.range->length - 1;
     wire.range = fmt::format("{}-{}", request_.range->offset + have, last);
@@ -59,7 +75,7 @@ HttpTransfer::Wire HttpTransfer::wire() const {
 }
 
 std::string HttpTransfer::describe(std::string_view why) const {
-  std::string text = fmt::format("GET {}", url_.shown());
+  std::string text = fmt::format("{} {}", to_string(request_.method), url_.shown());
   if (const std::string range = wire().range; !range.empty()) {
     text += fmt::format(" (bytes {})", range);
   }
@@ -80,9 +96,44 @@ bool HttpTransfer::take_header(std::string_view line, std::time_t now) {
 
 void HttpTransfer::judge() {
   if (judgement_ != Judgement::kPending) return;
-  if (headers_.status == 200) return judge_whole();
-  if (headers_.status == 206) return judge_part();
-  judgement_ = Judgement::kDiscard;
+  if (request_.method == HttpMethod::kGet) {
+    if (headers_.status == 200) return judge_whole();
+    if (headers_.status == 206) return judge_part();
+  }
+  judgement_ = is_answer() ? Judgement::kAnswer : Judgement::kDiscard;
+}
+
+bool HttpTransfer::is_answer() const {
+  const bool success = headers_.status >= 200 && headers_.status < 300;
+  if (success) return request_.method != HttpMethod::kGet;
+  return request_.any_status && headers_.status >= 400 && !is_retryable_status(headers_.status) &&
+         !(headers_.status == 416 && resuming());
+}
+
+void HttpTransfer::drop_body() {
+  const bool sunk = std::exchange(sunk_bytes_, 0) != 0;
+  body_.clear();
+  if (!sunk) return;
+  if (const Status restarted = request_.sink->restart(); !restarted) {
+    reject(restarted.error().code(), restarted.error().message());
+  }
+}
+
+void HttpTransfer::reserve_body() {
+  if (!request_.sink) body_.reserve(static_cast<std::size_t>(expected_bytes_));
+}
+
+bool HttpTransfer::keep(std::span<const std::uint8_t> bytes) {
+  if (!request_.sink || judgement_ == Judgement::kAnswer) {
+    body_.insert(body_.end(), bytes.begin(), bytes.end());
+    return true;
+  }
+  if (const Status written = request_.sink->write(bytes); !written) {
+    reject(written.error().code(), written.error().message());
+    return false;
+  }
+  sunk_bytes_ += bytes.size();
+  return true;
 }
 
 void HttpTransfer::judge_whole() {
@@ -118,12 +169,13 @@ void HttpTransfer::judge_whole() {
                   fmt::format("the server announces {} bytes, at most {} are expected",
                               *headers_.content_length, request_.max_bytes));
   }
-  body_.clear();  // the whole file, even if only the rest was asked for
+  drop_body();  // the whole file comes, even if only the rest was asked for
+  if (judgement_ == Judgement::kReject) return;
   resumed_ = false;
   expected_bytes_ = headers_.content_length.value_or(0);
   total_size_ = headers_.content_length;
   validator_ = headers_.validator();
-  if (expected_bytes_ != 0) body_.reserve(static_cast<std::size_t>(expected_bytes_));
+  reserve_body();
   judgement_ = Judgement::kKeep;
 }
 
@@ -150,18 +202,18 @@ void HttpTransfer::judge_part() {
   if (!validator.empty()) validator_ = validator;
   if (range.total) total_size_ = range.total;
   resumed_ = resuming();
-  expected_bytes_ = body_.size() + (range.last - range.first + 1);
+  expected_bytes_ = received_bytes() + (range.last - range.first + 1);
   if (expected_bytes_ > request_.max_bytes) {
     return reject(StatusCode::kIntegrity,
                   fmt::format("the server announces {} bytes, at most {} are expected",
                               expected_bytes_, request_.max_bytes));
   }
-  body_.reserve(static_cast<std::size_t>(expected_bytes_));
+  reserve_body();
   judgement_ = Judgement::kKeep;
 }
 
 bool HttpTransfer::judge_range(const ContentRange& range) {
-  const std::uint64_t have = body_.size();
+  const std::uint64_t have = received_bytes();
   std::optional<std::uint64_t> first = have;
   std::optional<std::uint64_t> last;
   if (request_.range) {
@@ -201,18 +253,30 @@ bool HttpTransfer::take_body(std::span<const std::uint8_t> bytes) {
     discarded_bytes_ += bytes.size();
     return discarded_bytes_ <= kMaxDiscardedBytes;
   }
+  if (judgement_ == Judgement::kAnswer) {
+    const std::uint64_t limit = headers_.status >= 400
+                                    ? kMaxDiscardedBytes
+                                    : std::max(request_.max_bytes, kMaxDiscardedBytes);
+    return bytes.size() <= limit - body_.size() && keep(bytes);
+  }
   const std::uint64_t most =
       headers_.status == 206 ? std::min(expected_bytes_, request_.max_bytes) : request_.max_bytes;
-  if (bytes.size() > most - body_.size()) {
+  if (bytes.size() > most - received_bytes()) {
     reject(StatusCode::kIntegrity,
            fmt::format("the server sends more than the {} bytes expected", most));
     return false;
   }
-  body_.insert(body_.end(), bytes.begin(), bytes.end());
-  return true;
+  return keep(bytes);
 }
 
 HttpTransfer::Next HttpTransfer::redirect() {
+  const bool reads = request_.method == HttpMethod::kGet || request_.method == HttpMethod::kHead;
+  if (!reads && headers_.status != 307 && headers_.status != 308) {
+    reject(StatusCode::kNetwork,
+           fmt::format("redirected with {}, which would not send it again; not followed",
+                       headers_.status));
+    return {};
+  }
   const auto target = resolve_url(url_, headers_.location);
   if (!target) {
     reject(StatusCode::kNetwork, "redirected to what is not an http(s) URL; use another source");
@@ -260,25 +324,32 @@ HttpTransfer::Next HttpTransfer::finish(const End& end, double random) {
   } else if (is_redirect(headers_.status) && !headers_.location.empty()) {
     next = redirect();
   } else if (judgement_ == Judgement::kRestart || (headers_.status == 416 && resuming())) {
-    body_.clear();
-    next = retry_or_fail(true, "the file changed on the server while it was downloaded",
-                         kOtherSource, random);
+    judgement_ = Judgement::kPending;
+    drop_body();
+    if (judgement_ != Judgement::kReject) {
+      next = retry_or_fail(true, "the file changed on the server while it was downloaded",
+                           kOtherSource, random);
+    }
   } else if (judgement_ == Judgement::kDiscard) {
     next = retry_or_fail(is_retryable_status(headers_.status),
                          fmt::format("{} {}", headers_.status, headers_.reason),
                          advice_for(headers_.status), random);
+  } else if (judgement_ == Judgement::kAnswer && headers_.status >= 400) {
+    next = {};  // a refusal counts, even if it came before all was sent or with a body cut short
   } else if (!end.complete) {
     next = retry_or_fail(end.transient, end.reason, end.advice, random);
     if (error_) error_->unreachable = end.unreachable;
   } else if (judgement_ == Judgement::kPending) {
     next =
         retry_or_fail(true, "the answer has no status line that makes sense", kOtherSource, random);
-  } else if (expected_bytes_ != 0 && body_.size() < expected_bytes_) {
+  } else if (judgement_ == Judgement::kKeep && received_bytes() < expected_bytes_) {
     next = retry_or_fail(
-        true, fmt::format("the answer ended after {} of {} bytes", body_.size(), expected_bytes_),
+        true,
+        fmt::format("the answer ended after {} of {} bytes", received_bytes(), expected_bytes_),
         kOtherSource, random);
   }
   if (next.step != Step::kDone) {
+    if (judgement_ == Judgement::kAnswer) body_.clear();
     headers_ = ResponseHeaders();
     judgement_ = Judgement::kPending;
     discarded_bytes_ = 0;
@@ -287,7 +358,7 @@ HttpTransfer::Next HttpTransfer::finish(const End& end, double random) {
 }
 
 std::shared_ptr<const PartialBody> HttpTransfer::take_partial() {
-  if (body_.empty() || validator_.empty() || changed_) return nullptr;
+  if (body_.empty() || validator_.empty() || changed_ || request_.sink) return nullptr;
   return std::make_shared<const PartialBody>(PartialBody{std::move(body_), validator_});
 }
 
@@ -297,8 +368,13 @@ HttpResult HttpTransfer::take_result() {
     return tl::unexpected<HttpError>(std::move(*error_));
   }
   HttpResponse response;
+  response.status = headers_.status;
   response.final_url = std::move(url_);
   response.content_type = headers_.content_type;
+  response.content_length = headers_.content_length;
+  response.location = headers_.location;
+  response.content_digest = headers_.content_digest;
+  response.challenges = headers_.challenges;
   response.changed = changed_;
   if (changed_) return response;
   response.body = std::move(body_);

@@ -18,6 +18,9 @@ namespace cubist {
 /// Pure: the wire, the clock and the dice are outside, so that anything a server may say can be
 /// tested.
 ///
+/// What was asked for comes with 200 or 206 of a GET. With another method, or where any status will
+/// do, what else comes is an answer as it is, of which a small body is kept.
+///
 ///   wire() -> take_header()* -> take_body()* -> finish() -> wire() ... until finish() is kDone
 class HttpTransfer {
  public:
@@ -58,19 +61,23 @@ class HttpTransfer {
   std::shared_ptr<const PartialBody> take_partial();
 
   const HttpRequest& request() const { return request_; }
-  std::uint64_t received_bytes() const { return body_.size(); }
+  std::uint64_t received_bytes() const { return request_.sink ? sunk_bytes_ : body_.size(); }
 
  private:
-  enum class Judgement : std::uint8_t { kPending, kKeep, kDiscard, kRestart, kReject };
+  enum class Judgement : std::uint8_t { kPending, kKeep, kAnswer, kDiscard, kRestart, kReject };
 
   void judge();
   void judge_whole();
   void judge_part();
+  bool is_answer() const;
+  bool keep(std::span<const std::uint8_t> bytes);
+  void drop_body();
+  void reserve_body();
   bool judge_range(const ContentRange& range);
   void reject(StatusCode code, std::string why);
   Next redirect();
   Next retry_or_fail(bool transient, std::string_view why, std::string_view advice, double random);
-  bool resuming() const { return !body_.empty(); }
+  bool resuming() const { return received_bytes() != 0; }
   std::string describe(std::string_view why) const;
 
   HttpRequest request_;
@@ -78,6 +85,7 @@ class HttpTransfer {
   ResponseHeaders headers_;
   Judgement judgement_ = Judgement::kPending;
   std::vector<std::uint8_t> body_;
+  std::uint64_t sunk_bytes_ = 0;      ///< given to the request's sink
   std::uint64_t expected_bytes_ = 0;  ///< of the body as a whole; 0 = not known
   std::uint64_t discarded_bytes_ = 0;
   std::string validator_;  ///< of the version body_ is from

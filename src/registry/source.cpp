@@ -17,6 +17,7 @@ namespace cubist {
 namespace {
 
 constexpr std::string_view kPipScheme = "pip:";
+constexpr std::string_view kOciScheme = "oci://";
 
 bool names_a_zip(std::string_view location) {
   const std::string_view path = location.substr(0, location.find_first_of("?#"));
@@ -34,6 +35,10 @@ Result<Source> parse_source(std::string_view text) {
     CUBIST_RETURN_IF_ERROR(parse_pip_requirement(source.location));
     return source;
   }
+  if (text.starts_with(kOciScheme)) {
+    source.kind = Source::Kind::kOci;
+    return source;
+  }
   if (looks_like_url(text)) {
     CUBIST_RETURN_IF_ERROR(parse_url(text));
     source.kind = names_a_zip(text) ? Source::Kind::kZip : Source::Kind::kHttp;
@@ -42,7 +47,7 @@ Result<Source> parse_source(std::string_view text) {
   if (text.find("://") != std::string_view::npos) {
     return fail(StatusCode::kInvalidArgument,
                 "source '{}' is of a kind that is not known; expected http://, https://, "
-                "pip:NAME==VERSION, a folder or a wheel",
+                "oci://, pip:NAME==VERSION, a folder or a wheel",
                 without_credentials(text));
   }
   struct stat info {};
@@ -55,13 +60,15 @@ Result<Source> parse_source(std::string_view text) {
 
 std::string to_string(const Source& source) {
   if (source.kind == Source::Kind::kPip) return std::string(kPipScheme) + source.location;
+  if (source.kind == Source::Kind::kOci) return without_credentials(source.location);
   if (!looks_like_url(source.location)) return source.location;
   const auto url = parse_url(source.location);
   return url ? url->shown() : without_credentials(source.location);
 }
 
 bool needs_network(const Source& source) {
-  return source.kind == Source::Kind::kPip || looks_like_url(source.location);
+  return source.kind == Source::Kind::kPip || source.kind == Source::Kind::kOci ||
+         looks_like_url(source.location);
 }
 
 std::string located(const std::string& location, const std::string& manifest_folder) {
@@ -103,6 +110,12 @@ Result<std::unique_ptr<OpenSource>> open_source(const Source& source, bool named
     case Source::Kind::kZip:
     case Source::Kind::kPip:
       return make_zip_source(source, named_by_user, context);
+    case Source::Kind::kOci:
+      if (context.open_oci) return context.open_oci(source, context);
+      return fail(StatusCode::kInvalidArgument,
+                  "'{}' can be read by the command line alone: 'cubist fetch' or 'cubist pull' "
+                  "brings kernels from there into the store",
+                  to_string(source));
   }
   return fail(StatusCode::kInternal, "a source of no known kind");
 }

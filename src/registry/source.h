@@ -19,9 +19,9 @@ namespace cubist {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// "pip:NAME==VERSION", a URL (of a wheel or zip if it ends so, else of a folder), a folder or a
-/// wheel on this machine. errors  kInvalidArgument: none of these. kNotFound: no such file or
-/// folder
+/// "pip:NAME==VERSION", "oci://HOST/REPOSITORY:TAG", a URL (of a wheel or zip if it ends so, else
+/// of a folder), a folder or a wheel on this machine. errors  kInvalidArgument: none of these.
+/// kNotFound: no such file or folder
 Result<Source> parse_source(std::string_view text);
 
 /// The form parse_source() reads; what messages call a source. Without credentials.
@@ -53,6 +53,11 @@ class OpenSource {
   virtual bool refresh(std::uint64_t /*offer_generation*/) { return false; }
 };
 
+struct SourceContext;
+/// Opens the sources of kind kOci, which the rooms above know how to.
+using SourceOpener =
+    std::function<Result<std::unique_ptr<OpenSource>>(const Source&, const SourceContext&)>;
+
 /// What sources need from around them.
 struct SourceContext {
   HttpClient& http;
@@ -60,7 +65,8 @@ struct SourceContext {
   std::shared_ptr<const HttpProfile> profile;
   std::string manifest_folder;  ///< where relative locations start; empty: the current folder
   std::vector<std::string>
-      prefixes;  ///< of the pack's own sources; tried in a source the user names
+      prefixes;             ///< of the pack's own sources; tried in a source the user names
+  SourceOpener open_oci{};  ///< null: there are none of that kind
 };
 
 /// named_by_user  look under the pack's prefixes, by path, by digest (a store's own layout) and, in

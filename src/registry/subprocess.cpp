@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cerrno>
+#include <span>
 #include <system_error>
 
 #include "base/file.h"
@@ -21,6 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
+constexpr std::size_t kMaxInputBytes = 4096;
 constexpr std::size_t kMaxOutputBytes = 16 * 1024 * 1024;
 
 struct Pipe {
@@ -37,14 +39,14 @@ Result<Pipe> make_pipe() {
 }
 
 /// 0 or an errno.
-int spawn(const std::vector<std::string>& arguments, int out, int err, pid_t& pid) {
+int spawn(const std::vector<std::string>& arguments, int in, int out, int err, pid_t& pid) {
   std::vector<char*> argv;
   argv.reserve(arguments.size() + 1);
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, in, 0);
   posix_spawn_file_actions_adddup2(&actions, out, 1);
   posix_spawn_file_actions_adddup2(&actions, err, 2);
   const int error = ::posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ);
@@ -85,13 +87,25 @@ int wait_for(pid_t pid) {
 
 }  // namespace
 
-Result<ProcessOutput> run_process(const std::vector<std::string>& arguments, milliseconds timeout) {
+Result<ProcessOutput> run_process(const std::vector<std::string>& arguments, milliseconds timeout,
+                                  std::string_view input) {
+  if (input.size() > kMaxInputBytes) {
+    return fail(StatusCode::kInternal, "an input of {} bytes for '{}'", input.size(),
+                arguments.front());
+  }
+  CUBIST_ASSIGN_OR_RETURN(Pipe in, make_pipe());
   CUBIST_ASSIGN_OR_RETURN(Pipe out, make_pipe());
   CUBIST_ASSIGN_OR_RETURN(Pipe err, make_pipe());
+  const std::span<const std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(input.data()),
+                                            input.size());
+  CUBIST_RETURN_IF_ERROR(write_all(in.write, bytes, arguments.front()));
+  in.write = UniqueFd();
   pid_t pid = -1;
-  if (const int error = spawn(arguments, out.write.get(), err.write.get(), pid); error != 0) {
+  if (const int error = spawn(arguments, in.read.get(), out.write.get(), err.write.get(), pid);
+      error != 0) {
     return tl::unexpected<Error>(errno_error("cannot run", arguments.front(), error));
   }
+  in.read = UniqueFd();
   out.write = UniqueFd();
   err.write = UniqueFd();
   ProcessOutput result;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -14,10 +15,12 @@ struct ProcessOutput {
   std::string err;    ///< standard error
 };
 
-/// Runs a program found on PATH, without a shell and with an empty standard input, and waits.
+/// Runs a program found on PATH, without a shell, and waits.
+///
+/// input   its standard input, 4 KiB at most: what a pipe takes before anybody reads
 /// errors  kNotFound: no such program. kIo: it could not be run, ran past the timeout (and was
 ///         killed) or wrote more than 16 MiB
 Result<ProcessOutput> run_process(const std::vector<std::string>& arguments,
-                                  std::chrono::milliseconds timeout);
+                                  std::chrono::milliseconds timeout, std::string_view input = {});
 
 }  // namespace cubist

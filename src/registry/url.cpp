@@ -1,5 +1,6 @@
 #include "registry/url.h"
 
+#include <arpa/inet.h>
 #include <curl/curl.h>
 
 #include <algorithm>
@@ -57,6 +58,13 @@ Error bad_url(std::string_view text) {
 std::string Url::shown() const {
   const std::size_t query = text.find('?');
   return query == std::string::npos ? text : text.substr(0, query) + "?...";
+}
+
+bool Url::is_loopback() const {
+  if (host == "localhost" || host == "[::1]") return true;
+  in_addr address{};
+  constexpr std::uint32_t kNet = 127;
+  return ::inet_pton(AF_INET, host.c_str(), &address) == 1 && ntohl(address.s_addr) >> 24 == kNet;
 }
 
 bool looks_like_url(std::string_view text) {

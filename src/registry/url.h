@@ -21,6 +21,8 @@ struct Url {
   bool same_origin(const Url& other) const {
     return scheme == other.scheme && host == other.host && port == other.port;
   }
+  /// This machine, whatever the resolver says: "localhost", 127.0.0.0/8, [::1].
+  bool is_loopback() const;
   /// The text for messages: a query may hold a signature and is not shown.
   std::string shown() const;
 };

@@ -95,7 +95,7 @@ Status append_decode(const AttentionProblem& derived, const ProblemLine& problem
   bytes.params = {reinterpret_cast<const std::uint8_t*>(&params), sizeof(params)};
   std::array<TensorMapSpec, 2> maps;
   if (plan.record->traits.scheduler == TileScheduler::kPersistent) {
-    CUBIST_ASSIGN_OR_RETURN(maps, launcher::describe_decode_maps(derived, args));
+    CUBIST_ASSIGN_OR_RETURN(maps, launcher::describe_decode_maps(derived, plan, args));
     bytes.maps = maps;
   }
   append_answer(problem, selection, {addresses.workspace, addresses.lse}, bytes, out);

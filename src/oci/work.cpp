@@ -1,0 +1,35 @@
+#include "oci/work.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+namespace cubist::oci {
+
+Status in_parallel(std::size_t count, unsigned threads,
+                   const std::function<Status(std::size_t, unsigned)>& work) {
+  std::atomic<std::size_t> next = 0;
+  std::mutex mutex;
+  std::optional<Error> failure;
+  const auto run = [&](unsigned thread) {
+    for (std::size_t i = next++; i < count; i = next++) {
+      Status done = work(i, thread);
+      if (done) continue;
+      next = count;
+      const std::lock_guard lock(mutex);
+      if (!failure) failure = std::move(done.error());
+    }
+  };
+  std::vector<std::thread> others;
+  const auto wanted = static_cast<unsigned>(std::min<std::size_t>(std::max(1U, threads), count));
+  for (unsigned thread = 1; thread < wanted; ++thread) others.emplace_back(run, thread);
+  run(0);
+  for (std::thread& thread : others) thread.join();
+  if (failure) return tl::unexpected<Error>(std::move(*failure));
+  return {};
+}
+
+}  // namespace cubist::oci
