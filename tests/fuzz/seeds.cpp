@@ -101,6 +101,37 @@ Files index_pages() {
   };
 }
 
+/// Made by minisign with a key that was thrown away: minisig_fuzz.cpp knows its public half.
+Files signatures() {
+  const std::string key = "RWQiHRTX8YYDIKv7T7H1s4E+s5DJtso/DIEQgxbueekeAFHieBakGFi7";
+  const std::string good =
+      "untrusted comment: signature from minisign secret key\n"
+      "RUQiHRTX8YYDIGVTaaDoaX9DOyFpd4kMXaaf0uWEgSRIYBpS+NgC3XmuFc47Qd2Gkv++"
+      "Inqijp93jxMlqLOW0jPrzPpeqqTNDw0=\n"
+      "trusted comment: a fixed comment\n"
+      "F6+puumyjMztu1xV8Z/gc/tJ9Ajf3JLQxAybXCqPGm1tpwsZ3F70DNQg0/bNd/at1OErcsO2o4h8JSL3v5iYCA==\n";
+  return {{"good", bytes_of(good)},
+          {"cut", bytes_of(good.substr(0, good.size() - 30))},
+          {"key_line", bytes_of(key)},
+          {"key_file", bytes_of("untrusted comment: a key\n" + key + "\n")}};
+}
+
+Files trust_documents() {
+  const std::string key = "RWQiHRTX8YYDIKv7T7H1s4E+s5DJtso/DIEQgxbueekeAFHieBakGFi7";
+  const std::string hash(64, 'a');
+  return {
+      {"list",
+       bytes_of(R"({"schema":"cubist.revocations","schema_version":1,"serial":4,"name":"a",)"
+                R"("expires":"2027-01-31","entries":[{"sha256":")" +
+                hash + R"(","reason":"wrong","replacement":")" + std::string(64, 'b') + R"("}]})")},
+      {"keys", bytes_of(R"({"schema":"cubist.keys","schema_version":1,"serial":2,"add":[")" + key +
+                        R"("],"retire":[]})")},
+      {"seen", bytes_of(R"({"schema":"cubist.seen","schema_version":1,"serials":{"manifest m":7},)"
+                        R"("retired_keys":[")" +
+                        key + R"("]})")},
+  };
+}
+
 Files kernel_indexes() {
   Manifest bare;
   bare.name = "bare";
@@ -164,6 +195,8 @@ int main(int argc, char** argv) {
       cubist::test::write_all(folder + "/http", cubist::test::conversations()) &&
       cubist::test::write_all(folder + "/index", cubist::test::index_pages()) &&
       cubist::test::write_all(folder + "/kernel_index", cubist::test::kernel_indexes()) &&
+      cubist::test::write_all(folder + "/minisig", cubist::test::signatures()) &&
+      cubist::test::write_all(folder + "/trust_json", cubist::test::trust_documents()) &&
       cubist::test::write_all(folder + "/problem_jsonl", cubist::test::problem_lines()) &&
       cubist::test::write_all(folder + "/selector", cubist::test::selector_bytes());
   return done ? 0 : 1;
