@@ -11,13 +11,14 @@ namespace cubist {
 
 UniqueFd open_folder_of(const std::string& path, int depth) {
   std::size_t end = path.size();  // of the way to the folder below which no link is followed
-  for (int i = 0; i < depth && end != std::string::npos && end > 0; ++i) {
+  int steps = 0;
+  for (; steps < depth && end != std::string::npos && end > 0; ++steps) {
     end = path.rfind('/', end - 1);
   }
   const std::string root = end == std::string::npos ? "." : path.substr(0, end == 0 ? 1 : end);
   UniqueFd folder(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   std::size_t begin = end == std::string::npos ? 0 : end + 1;
-  for (int i = 1; i < depth && folder.valid(); ++i) {
+  for (int i = 1; i < steps && folder.valid(); ++i) {
     const std::size_t slash = path.find('/', begin);
     const std::string name = path.substr(begin, slash - begin);
     folder = UniqueFd(

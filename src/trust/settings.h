@@ -11,7 +11,7 @@ namespace cubist::trust {
 
 /// Whom to trust, as the user has it (docs/signing.md). The default trusts as the manifests come.
 struct Settings {
-  /// Public keys: lines "RW...", or .pub files (with a "/", or ending in ".pub").
+  /// Public keys: lines "RW...", or files (ending in ".pub", or with a "/" and not beginning so).
   std::vector<std::string> trusted_keys;
   /// About manifests without a signature; nothing: warn once a key is trusted, else allow.
   std::optional<Policy> manifest_signatures;

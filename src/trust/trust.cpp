@@ -19,8 +19,10 @@ constexpr std::uint64_t kMaxListBytes = 16 << 20;
 constexpr const char* kKeys = "keys";
 
 Result<PublicKey> read_key(const std::string& text) {
-  const bool is_file = text.find('/') != std::string::npos && text.size() != 56;
-  if (!is_file && !text.ends_with(".pub")) return parse_public_key(text, "trusted_keys");
+  // Keys begin with RW, secret ones too: those must not end up in a message as a file's name.
+  const bool is_file =
+      text.ends_with(".pub") || (text.find('/') != std::string::npos && !text.starts_with("RW"));
+  if (!is_file) return parse_public_key(text, "trusted_keys");
   CUBIST_ASSIGN_OR_RETURN(const std::string file, read_text_file(text, kMaxKeyFileBytes));
   return parse_public_key(file, text);
 }

@@ -164,6 +164,12 @@ TEST_CASE("keys are lines or .pub files; what is neither is refused with its pla
   CHECK(Trust::open(settings).error().code() == StatusCode::kNotFound);
   settings.trusted_keys = {publisher.write("empty.pub", "")};
   CHECK_THAT(Trust::open(settings).error().message(), Contains("empty.pub"));
+  settings.trusted_keys = {signer.secret_file().substr(signer.secret_file().find("\nRW") + 1)};
+  settings.trusted_keys[0].pop_back();
+  const auto secret = Trust::open(settings);
+  REQUIRE_FALSE(secret);
+  CHECK_THAT(secret.error().message(),
+             Contains("secret key") && !Contains(settings.trusted_keys[0].substr(0, 40)));
   settings.trusted_keys = {"RWnonsense"};
   CHECK_THAT(Trust::open(settings).error().message(), Contains("trusted_keys"));
 }
