@@ -1,0 +1,347 @@
+#!/usr/bin/env python3
+"""`cubist bundle`, from outside: what is created is the same each time, goes through nobody's hands
+unchecked, and works by name where it was installed, without a socket.
+
+    bundle_test.py TOOL
+"""
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+from cli import SOURCE, Tool, check, check_fails, manifest, sha256
+
+KERNELS = {f"kernel_{i}": b"\x7fELF" + bytes([i]) * (1000 + i) + os.urandom(200) for i in range(6)}
+
+
+class Site:
+    """A manifest whose kernels lie in a folder, as where there is a network."""
+
+    def __init__(self, tool, folder):
+        self.tool, self.folder = tool, folder
+        folder.mkdir()
+        tree = folder / "tree"
+        tree.mkdir()
+        for name, data in KERNELS.items():
+            (tree / f"{name}.cubin").write_bytes(data)
+        document = json.loads(manifest(*KERNELS, bytes_of=KERNELS))
+        document["packs"][0].update(license="Apache-2.0", version="1.0",
+                                    sources=[{"type": "folder", "location": "tree"}])
+        self.manifest = folder / "made.json"
+        self.manifest.write_text(json.dumps(document))
+
+    def create(self, output, *arguments, **variables):
+        return self.tool("bundle", "create", "--manifest", self.manifest, "-o", output, *arguments, **variables)
+
+
+def stored(store):
+    return sorted(str(path.relative_to(store)) for path in store.rglob("*") if path.is_file()) if store.exists() else []
+
+
+def check_create(tool, site, folder):
+    one = site.create(folder / "one.zip", "--kernel", "kernel_1", "--kernel", sha256(KERNELS["kernel_2"]), "--json")
+    check(one.code == 0 and one.json()["kernels"] == 2, "kernels by name and by digest", one)
+    check(one.json()["sha256"] == hashlib.sha256((folder / "one.zip").read_bytes()).hexdigest(), "its hash", one)
+    check(site.create(folder / "filtered.zip", "--name", "kernel_[", "--json").code == 2, "no kernel passes")
+    some = site.create(folder / "filtered.zip", "--name", "*_3", "--json")
+    check(some.code == 0 and some.json()["kernels"] == 1, "filters", some)
+    working_set = folder / "set.json"
+    working_set.write_text(json.dumps({
+        "schema": "cubist.working_set", "schema_version": 1, "manifests": [str(site.manifest)],
+        "kernels": [{"name": name, "pack": "pack", "sha256": sha256(KERNELS[name]), "size": len(KERNELS[name])}
+                    for name in ("kernel_0", "kernel_4", "kernel_5")]}))
+    of_set = tool("bundle", "create", "--working-set", working_set, "-o", folder / "set.zip", "--json")
+    check(of_set.code == 0 and of_set.json()["kernels"] == 3, "a working set names its manifest", of_set)
+    narrowed = tool("bundle", "create", "--working-set", working_set, "--name", "*_4", "-o", folder / "n.zip", "--json")
+    check(narrowed.code == 0 and narrowed.json()["kernels"] == 1, "filters narrow a set", narrowed)
+
+    with zipfile.ZipFile(folder / "one.zip") as made:
+        names = made.namelist()
+        check(made.testzip() is None, "other programs read it")
+        check(names[0] == "bundle.json" and names[1] == "manifests/made.json", f"members: {names}")
+        check(made.read("manifests/made.json").decode() == site.manifest.read_text(), "the manifest byte for byte")
+        check("Apache License" in made.read("LICENSE").decode(), "the licence's text is in it")
+        check("pack 1.0: Apache-2.0" in made.read("NOTICE").decode(), "the notice names the pack")
+        provenance = json.loads(made.read("bundle.json"))["provenance"]
+        check(provenance["packs"][0]["sources"] == ["tree"] and provenance["tool"].startswith("cubist "), provenance)
+        check(os.uname().nodename not in made.read("bundle.json").decode(), "no host name")
+        check({info.date_time for info in made.infolist()} == {(1980, 1, 1, 0, 0, 0)}, "no time stamps")
+
+    check_fails(site.create(folder / "x.zip"), 2, "--working-set", "--all")
+    check_fails(site.create(folder / "x.zip", "--all", "--kernel", "kernel_1"), 2, "--all")
+    check_fails(site.create(folder / "x.zip", "--kernel", "nobody"), 2, "'nobody'", "cubist list")
+    check_fails(site.create(folder / "no/such/x.zip", "--all"), 6, "no/such/x.zip")
+    check_fails(site.create(folder, "--all"), 6, "is a folder")
+    check_fails(tool("bundle", "create", "--manifest", "cubist-decode", "--all", "--offline", "--source",
+                     "http://127.0.0.1:9/", "-o", folder / "x.zip"), 7)
+    check(not (folder / "x.zip").exists() and not list(folder.glob("x.zip.*")), "nothing was left behind")
+
+
+def check_licences(tool, site, folder):
+    odd = folder / "odd.json"
+    odd.write_text(site.manifest.read_text().replace("Apache-2.0", "LicenseRef-Odd").replace(
+        '"tree"', json.dumps(str(site.folder / "tree"))))
+    arguments = ["bundle", "create", "--manifest", odd, "--all", "-o", folder / "odd.zip"]
+    check_fails(tool(*arguments), 2, "'LicenseRef-Odd'", "--license FILE")
+    text = folder / "odd.txt"
+    text.write_text("All may use it.\n")
+    check(tool(*arguments, "--license", text, "--notice", text).code == 0, "a licence is given by hand")
+    with zipfile.ZipFile(folder / "odd.zip") as made:
+        check("All may use it." in made.read("LICENSE").decode(), "its text is in it")
+        check("All may use it." in made.read("NOTICE").decode(), "and the notice")
+
+
+def check_reproducible(tool, site, folder):
+    """Other folder, umask, time zone, locale and store; the same bytes."""
+    first, second = folder / "first.zip", folder / "sub" / "second.zip"
+    second.parent.mkdir()
+    check(site.create(first, "--all").code == 0, "create")
+    old = os.umask(0o077)
+    run = site.create(second, "--all", at=folder / "sub", TZ="Asia/Tokyo", LC_ALL="tr_TR.UTF-8",
+                      CUBIST_STORE=str(folder / "other-store"))
+    os.umask(old)
+    check(run.code == 0 and first.read_bytes() == second.read_bytes(), "the same bytes", run)
+    plain = folder / "stored.zip"
+    check(site.create(plain, "--all", "--stored").code == 0, "--stored")
+    identities = [tool("bundle", "inspect", path, "--json").json()["identity"] for path in (first, plain)]
+    check(identities[0] == identities[1] and plain.stat().st_size > first.stat().st_size, "one identity")
+    piped = subprocess.run([tool.program, "bundle", "create", "--manifest", site.manifest, "--all", "-o", "-"],
+                           capture_output=True, env=tool.environment, cwd=folder, check=True)
+    check(piped.stdout == first.read_bytes(), "standard output takes it too")
+    return first
+
+
+def check_inspect(tool, good):
+    shown = tool("bundle", "inspect", good)
+    check(shown.code == 0 and "not verified" in shown.out and "6, " in shown.out, "inspect says what it did not do", shown)
+    verified = tool("bundle", "inspect", good, "--verify", "--json")
+    check(verified.code == 0 and verified.json()["verified"] == "everything", "--verify", verified)
+    check(len(verified.json()["kernels"]) == 6 and verified.json()["packs"][0]["license"] == "Apache-2.0", "json", verified)
+    check_fails(tool("bundle", "inspect", "https://host.invalid/x.zip", "--offline"), 7, "--offline")
+    check_fails(tool("bundle", "inspect", good.parent / "nothing.zip"), 2, "nothing.zip")
+
+
+def check_install(tool, site, good, folder):
+    store = folder / "fresh"
+    fresh = {"CUBIST_STORE": str(store)}
+    done = tool("bundle", "install", good, "--json", **fresh)
+    check(done.code == 0 and done.json()["installed"] == 6, "install", done)
+    check(done.json()["manifests"] == [{"name": "made", "path": f"{store}/manifests/made.json", "state": "installed"}],
+          "where the manifest went", done)
+    for data in KERNELS.values():
+        path = store / "sha256" / sha256(data)[:2] / f"{sha256(data)}.cubin"
+        check(path.read_bytes() == data and path.stat().st_mode & 0o222 == 0, f"{path} is whole and read-only")
+    check((store / "manifests/made.json").read_text() == site.manifest.read_text(), "byte for byte")
+    before = stored(store)
+    again = tool("bundle", "install", good, "--json", **fresh)
+    check(again.code == 0 and again.json()["present"] == 6 and again.json()["installed"] == 0, "again", again)
+    check(stored(store) == before, "nothing new")
+    fetched = tool("fetch", "--offline", "--manifest", "made", "--all", "--json", **fresh)
+    check(fetched.code == 0 and fetched.json()["present"] == 6 and fetched.json()["requests"] == 0, "by name", fetched)
+    check("made" in tool("manifest", "list", **fresh).out, "manifest list shows it")
+    by_flag = tool("fetch", "--offline", "--manifest", "made", "--all", "--store", store)
+    check(by_flag.code == 0, "--store names the store whose manifests count", by_flag)
+
+    broken = store / "sha256" / sha256(KERNELS["kernel_0"])[:2] / f"{sha256(KERNELS['kernel_0'])}.cubin"
+    broken.chmod(0o644)
+    broken.write_bytes(b"rotten")
+    mended = tool("bundle", "install", good, "--json", **fresh)
+    check(mended.json()["installed"] == 1 and broken.read_bytes() == KERNELS["kernel_0"], "a broken entry is mended", mended)
+
+    layered = {"CUBIST_STORE": str(folder / "upper"), "CUBIST_STORE_BASE": str(store)}
+    over = tool("bundle", "install", good, "--json", **layered)
+    check(over.json()["present"] == 6 and not (folder / "upper/sha256").exists(), "a layer below has it", over)
+    base = tool("bundle", "install", good, "--store", folder / "base", "--json", **layered)
+    check(base.json()["installed"] == 6, "a store that is named gets everything", base)
+    apart = tool("bundle", "install", good, "--store", folder / "s2", "--manifest-dir", folder / "dir", "--json")
+    check(apart.code == 0 and stored(folder / "dir") == ["made.json"], "--manifest-dir", apart)
+    check_fails(tool("bundle", "install", "https://host/x.zip"), 2, "URL")
+    source = tool("fetch", "--manifest", site.manifest, "--all", "--source", good, "--store", folder / "from-zip", "--json")
+    check(source.code == 0 and source.json()["fetched"] == 6, "a bundle is a source", source)
+
+
+def check_names(tool, site, good, folder):
+    other = folder / "other"
+    other.mkdir()
+    changed = site.manifest.read_text().replace('"1.0"', '"2.0"').replace(
+        '"tree"', json.dumps(str(site.folder / "tree")))
+    (other / "made.json").write_text(changed)
+    newer = folder / "newer.zip"
+    run = tool("bundle", "create", "--manifest", other / "made.json", "--all", "-o", newer)
+    check(run.code == 0, "create", run)
+    store = folder / "names"
+    check(tool("bundle", "install", good, "--store", store).code == 0, "install")
+    before = stored(store)
+    check_fails(tool("bundle", "install", newer, "--store", store), 2, "'made'", "--replace", "--as", sha256(changed))
+    check(stored(store) == before and (store / "manifests/made.json").read_text() == site.manifest.read_text(), "kept")
+    check(tool("bundle", "install", newer, "--store", store, "--as", "made-2").code == 0, "--as")
+    check((store / "manifests/made-2.json").read_text() == changed, "the other name")
+    check_fails(tool("bundle", "install", newer, "--store", store, "--as", "../x"), 2, "no name")
+    check(tool("bundle", "install", newer, "--store", store, "--replace").code == 0, "--replace")
+    check((store / "manifests/made.json").read_text() == changed, "replaced")
+    # A name that means something else before the store is looked into.
+    hidden = tool("bundle", "install", good, "--store", folder / "hidden", CUBIST_MANIFESTS=str(other))
+    check_fails(hidden, 2, str(other / "made.json"), "--as")
+    check(not (folder / "hidden").exists(), "nothing was written")
+    (store / "manifests/made.json").unlink()
+    (store / "manifests/made.json").symlink_to(folder / "victim")
+    check_fails(tool("bundle", "install", good, "--store", store), 6, "manifests/made.json")
+    check(not (folder / "victim").exists(), "a link is not followed")
+
+
+def rewritten(good, bad, change):
+    """The bundle with its members changed by `change` (name -> (new name, bytes)), in the same form."""
+    with zipfile.ZipFile(good) as source, zipfile.ZipFile(bad, "w", zipfile.ZIP_DEFLATED) as target:
+        for info in source.infolist():
+            for name, data, mode in change(info.filename, source.read(info)):
+                made = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+                made.external_attr, made.compress_type = mode << 16, zipfile.ZIP_DEFLATED
+                target.writestr(made, data)
+
+
+def check_refused(tool, good, folder):
+    def as_is(name, data):
+        return [(name, data, 0o100644)]
+
+    def with_member(name, data=b"x", mode=0o100644):
+        return lambda n, d: as_is(n, d) + ([(name, data, mode)] if n == "LICENSE" else [])
+
+    kernel = next(iter(sorted(sha256(data) for data in KERNELS.values())))
+    member = f"sha256/{kernel[:2]}/{kernel}.cubin"
+    whole = good.read_bytes()
+    cases = {
+        "traversal": (with_member("../../evil"), "evil"),
+        "absolute": (with_member("/etc/evil"), "evil"),
+        "foreign": (with_member("run.sh"), "run.sh"),
+        "twice": (with_member("NOTICE"), "NOTICE"),
+        "case": (with_member("license"), "license"),
+        "link": (lambda n, d: [(n, b"/etc/passwd" if n == "LICENSE" else d, 0o120777 if n == "LICENSE" else 0o100644)],
+                 "LICENSE"),
+        "device": (lambda n, d: [(n, d, 0o060666 if n == "NOTICE" else 0o100644)], "NOTICE"),
+        "missing": (lambda n, d: [] if n == member else as_is(n, d), kernel),
+        "bomb": (lambda n, d: as_is(n, bytes(50_000_000) if n == member else d), kernel),
+        "kernel": (lambda n, d: as_is(n, d[:-1] + b"?" if n == member else d), kernel),
+        "manifest": (lambda n, d: as_is(n, d.replace(b"kernel_1", b"kernel_X") if n.startswith("manif") else d), "made.json"),
+    }
+    for name, (change, word) in cases.items():
+        bad = folder / f"bad-{name}.zip"
+        rewritten(good, bad, change)
+        check_no_trace(tool, bad, folder, name, word)
+    for name, data in {"behind": whole + b"x", "before": b"x" + whole, "cut": whole[:-30], "empty": b"",
+                       "text": b"hello", "wheel": None}.items():
+        bad = folder / f"bad-{name}.zip"
+        if data is None:
+            with zipfile.ZipFile(bad, "w") as wheel:
+                wheel.writestr("a/b.txt", "x")
+        else:
+            bad.write_bytes(data)
+        check_no_trace(tool, bad, folder, name, bad.name)
+
+
+def check_no_trace(tool, bad, folder, name, word):
+    store = folder / f"store-{name}"
+    check_fails(tool("bundle", "install", bad, "--store", store), 4, bad.name, word)
+    check(not (store / "manifests").exists(), f"{name}: no manifest was installed")
+    check(not list(store.glob("tmp/*")), f"{name}: no temporary file was left")
+    for path in store.rglob("*.cubin"):
+        check(path.stem == hashlib.sha256(path.read_bytes()).hexdigest(), f"{name}: {path} is right")
+    check_fails(tool("bundle", "inspect", bad, "--verify"), 4, bad.name, word)
+
+
+def check_trust(tool, site, folder):
+    for key in ("good", "bad"):
+        subprocess.run(["minisign", "-G", "-W", "-p", folder / f"{key}.pub", "-s", folder / f"{key}.key"],
+                       capture_output=True, check=True)
+
+    def sign(path, key="good"):
+        subprocess.run(["minisign", "-S", "-W", "-s", folder / f"{key}.key", "-m", path], capture_output=True, check=True)
+
+    unsigned = folder / "unsigned.zip"
+    check(site.create(unsigned, "--all").code == 0, "create")
+    sign(site.manifest)
+    signed = folder / "signed.zip"
+    check(site.create(signed, "--all").code == 0, "create signed")
+    with zipfile.ZipFile(signed) as made:
+        check(made.read("manifests/made.json.minisig") == (site.folder / "made.json.minisig").read_bytes(), "signature")
+    trusted = ["--trusted-key", folder / "good.pub"]
+    store = folder / "trusting"
+    run = tool("bundle", "install", signed, "--store", store, *trusted, "--manifest-signatures", "refuse")
+    check(run.code == 0 and (store / "manifests/made.json.minisig").exists(), "a good signature", run)
+    used = tool("fetch", "--manifest", "made", "--store", store, "--offline", "--all", *trusted,
+                "--manifest-signatures", "refuse")
+    check(used.code == 0, "and it is good where it is used", used)
+    shown = tool("bundle", "inspect", signed, "--verify", "--json", *trusted)
+    check(shown.json()["manifests"][0]["signed_by"] is not None, "inspect says by whom", shown)
+    nowhere = folder / "nowhere"
+    check_fails(tool("bundle", "install", signed, "--store", nowhere, "--trusted-key", folder / "bad.pub"), 4, "made.json")
+    check_fails(tool("bundle", "install", unsigned, "--store", nowhere, *trusted, "--manifest-signatures", "refuse"), 4,
+                "made.json", "not signed")
+    revocations = folder / "revoked.json"
+    revocations.write_text(json.dumps({"schema": "cubist.revocations", "schema_version": 1, "serial": 1, "entries": [
+        {"sha256": sha256(KERNELS["kernel_3"]), "reason": "wrong results"}]}))
+    sign(revocations)
+    check_fails(tool("bundle", "install", signed, "--store", nowhere, *trusted, "--revocations", revocations), 4,
+                "kernel_3", "wrong results")
+    check_fails(site.create(folder / "r.zip", "--all", *trusted, "--revocations", revocations), 4, "kernel_3")
+    check(not (nowhere / "sha256").exists() and not (nowhere / "manifests").exists(), "nothing was installed")
+
+
+def check_fresh_machine(tool, folder):
+    """Everything by name from a bundle of kernels that can be launched, in a namespace without a network."""
+    shipped = json.loads(pathlib.Path(SOURCE, "manifests/cubist-decode.json").read_text())
+    shipped["name"] = "site-decode"
+    shipped["packs"][0]["sources"] = [{"type": "folder", "location": f"{SOURCE}/kernels/prebuilt"}]
+    text = folder / "site-decode.json"
+    text.write_text(json.dumps(shipped))
+    made = tool("bundle", "create", "--manifest", text, "--all", "-o", folder / "decode.zip")
+    check(made.code == 0, "create", made)
+    store = folder / "machine"
+    machine = {"CUBIST_STORE": str(store)}
+    problem = ["--device", "h200", "--num-q-heads", "8", "--num-kv-heads", "1", "--head-dim", "128", "--batch", "4",
+               "--max-kv-len", "1024", "--manifest", "site-decode"]
+    commands = [["bundle", "inspect", folder / "decode.zip", "--verify", "--offline"],
+                ["bundle", "install", folder / "decode.zip"],
+                ["select", *problem], ["fetch", "--offline", "--manifest", "site-decode", "--all"],
+                ["launch", "--dry-run", *problem], ["verify", "--manifest", "site-decode"],
+                ["bundle", "create", "--offline", "--manifest", "site-decode", "--all", "-o", folder / "again.zip"]]
+    no_network = ["unshare", "-n"] if subprocess.run(["unshare", "-n", "true"], check=False,
+                                                     capture_output=True).returncode == 0 else []
+    trace = shutil.which("strace")
+    for command in commands:
+        log = folder / "strace.log"
+        prefix = no_network + ([trace, "-f", "-qq", "-e", "trace=socket,connect", "-o", str(log)] if trace else [])
+        run = subprocess.run([*prefix, tool.program, *map(str, command)], capture_output=True, text=True, check=False,
+                             env={**tool.environment, **machine}, cwd=folder)
+        check(run.returncode == 0, f"{command}: {run.returncode} {run.stdout}{run.stderr}")
+        if trace:
+            calls = [line for line in log.read_text().splitlines() if "socket(" in line or "connect(" in line]
+            check(not calls, f"{command} opened a socket: {calls[:3]}")
+    check((folder / "again.zip").read_bytes() == (folder / "decode.zip").read_bytes(), "the bundle, made from its own store")
+    print(f"sockets: looked at with {'strace' if trace else 'nothing'}, "
+          f"{'in a network namespace' if no_network else 'no namespace'}")
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="cubist-bundle-") as name:
+        folder = pathlib.Path(name)
+        tool = Tool(sys.argv[1], folder)
+        site = Site(tool, folder / "site")
+        for part in ("create", "licences", "names", "refused", "install", "fresh", "trust"):
+            (folder / part).mkdir()
+        check_create(tool, site, folder / "create")
+        check_licences(tool, site, folder / "licences")
+        good = check_reproducible(tool, site, folder)
+        check_inspect(tool, good)
+        check_install(tool, site, good, folder / "install")
+        check_names(tool, site, good, folder / "names")
+        check_refused(tool, good, folder / "refused")
+        check_fresh_machine(tool, folder / "fresh")
+        check_trust(tool, site, folder / "trust")
+
+
+main()
