@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "flag_values.h"
 #include "settings.h"
 #include "standard_output.h"
+#include "trust_options.h"
 
 namespace cubist::tools {
 namespace {
@@ -43,6 +45,19 @@ bool asks_for_json(int argc, char** argv) {
   return std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
 }
 
+/// --store stands for CUBIST_STORE in all that looks for a store: manifests that bundles installed
+/// are found by name there, and so is what is remembered of serials.
+void apply_store_flag(const CLI::App& app) {
+  for (const CLI::App* command : app.get_subcommands()) {
+    const CLI::Option* store = command->get_option_no_throw("--store");
+    if (store != nullptr && store->count() > 0 && !store->results().back().empty()) {
+      ::setenv("CUBIST_STORE", store->results().back().c_str(), 1);
+      set_store_of_trust(store->results().back());
+    }
+    apply_store_flag(*command);
+  }
+}
+
 ExitCode run(int argc, char** argv) {
   CLI::App app{"Precompiled GPU kernels for inference runtimes: fetch, verify, select, launch."};
   app.require_subcommand(1);
@@ -68,7 +83,11 @@ ExitCode run(int argc, char** argv) {
   add_working_set_command(context);
   add_presets_command(context);
   add_launch_command(context);
+  add_prepare_command(context);
   add_doctor_command(context);
+  add_bundle_command(context);
+  add_push_command(context);
+  add_pull_command(context);
   refuse_odd_values(app);
 
   // Before the command runs, and not for --help and --version.
@@ -77,6 +96,7 @@ ExitCode run(int argc, char** argv) {
       exit_code = report_error(common, applied.error());
       throw CLI::Success();
     }
+    apply_store_flag(app);
     const std::string& problem = applied_configuration().problem;
     if (!problem.empty() && !common.quiet) {
       std::fprintf(stderr, "cubist: warning: %s\n", problem.c_str());
