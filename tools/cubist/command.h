@@ -37,7 +37,11 @@ void add_map_command(CommandContext context);
 void add_working_set_command(CommandContext context);
 void add_presets_command(CommandContext context);
 void add_launch_command(CommandContext context);
+void add_prepare_command(CommandContext context);
 void add_doctor_command(CommandContext context);
+void add_bundle_command(CommandContext context);
+void add_push_command(CommandContext context);
+void add_pull_command(CommandContext context);
 
 /// --json and --quiet on a subcommand.
 void add_common_options(CLI::App& command, CommonOptions& common);
