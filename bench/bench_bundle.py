@@ -75,6 +75,7 @@ def main():
                 started = time.monotonic()
                 work()
                 seconds[step].append(time.monotonic() - started)
+                print(f"{step}: {seconds[step][-1]:.3f} s", file=sys.stderr, flush=True)
         kernels = [path.stat().st_size for path in bench.maker.rglob("*.cubin")]
         print(f"{len(kernels)} kernels, {sum(kernels)} bytes; bundle {(bench.folder / 'bundle.zip').stat().st_size}, "
               f"--stored {(bench.folder / 'stored.zip').stat().st_size}, zip {(bench.folder / 'plain.zip').stat().st_size}; "
