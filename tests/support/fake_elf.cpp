@@ -43,7 +43,9 @@ bool fake_elf_has_function(const void* image, const std::string& name) {
 }
 
 std::optional<std::size_t> fake_elf_param_bytes(const void* image, const std::string& name) {
-  constexpr std::uint8_t kParamBytes = 0x19;
+  constexpr std::uint8_t kParam = 0x17;       // the size of one parameter, in bits 18 to 31
+  constexpr std::uint8_t kParamBytes = 0x19;  // of all, with what aligns the first
+  std::optional<std::size_t> all;
   const Elf64_Ehdr* header = header_of(image);
   if (header == nullptr) return std::nullopt;
   const auto* bytes = static_cast<const std::uint8_t*>(image);
@@ -57,11 +59,16 @@ std::optional<std::size_t> fake_elf_param_bytes(const void* image, const std::st
     while (end - at >= 4) {
       std::uint16_t value = 0;
       std::memcpy(&value, at + 2, sizeof(value));
-      if (at[1] == kParamBytes) return value;
+      if (at[1] == kParam && value >= 12 && end - at >= 16) {
+        std::uint32_t size = 0;
+        std::memcpy(&size, at + 12, sizeof(size));
+        return size >> 18;  // a driver copies a parameter's own bytes
+      }
+      if (at[1] == kParamBytes) all = value;
       at += 4 + (at[0] == 4 ? value : 0);
     }
   }
-  return std::nullopt;
+  return all;
 }
 
 }  // namespace cubist::test
