@@ -5,19 +5,24 @@
 #include "launcher/decode_args.h"
 #include "launcher/decode_maps.h"
 #include "launcher/decode_workspace.h"
+#include "launcher/inspect_call.h"
 #include "launcher/launch.h"
+#include "launcher/preconditions.h"
+#include "launcher/trtllm_gen/call.h"
+#include "launcher/trtllm_gen/prepare.h"
+#include "launcher/trtllm_gen/workspace.h"
 #include "model/derived_problem.h"
 #include "runtime/explanation_text.h"
+#include "runtime/trtllm_gen_launch.h"
 #include "selector/explain.h"
 
 namespace cubist::runtime {
 namespace {
 
-Status check_launchable(const LaunchPlan& plan) {
-  if (plan.family == KernelFamily::kCubistDecode) return {};
+tl::unexpected<Error> not_launchable(const LaunchPlan& plan) {
   return fail(StatusCode::kUnsupported,
               "kernel '{}' is of the family {}, which this version of cubist selects, fetches and "
-              "verifies but does not launch; it launches cubist_decode kernels",
+              "verifies but does not launch; it launches trtllm_gen_fmha and cubist_decode kernels",
               plan.record->name, to_string(plan.family));
 }
 
@@ -28,6 +33,7 @@ Selected::Selected(std::shared_ptr<Runtime> runtime, const AttentionProblem& pro
     : runtime_(std::move(runtime)),
       given_problem_(problem),
       problem_(with_derived_fields(problem)),
+      trtllm_gen_problem_(trtllm_gen::prepare_problem(problem)),
       device_(device),
       selection_(selection) {}
 
@@ -40,8 +46,13 @@ Result<std::string> Selected::explain() const {
 
 Status Selected::fetch() const {
   for (std::uint32_t i = 0; i < selection_.num_plans; ++i) {
-    auto cubin = runtime_->cubin(*selection_.plans[i].record);
-    if (!cubin) return forward_error(cubin);
+    const LaunchPlan& plan = selection_.plans[i];
+    std::vector<const KernelRecord*> records = followers(runtime_->aux(), plan, device_.sm);
+    records.push_back(plan.record);
+    for (const KernelRecord* record : records) {
+      auto cubin = runtime_->cubin(*record);
+      if (!cubin) return forward_error(cubin);
+    }
   }
   return {};
 }
@@ -50,13 +61,29 @@ Result<WorkspaceNeed> Selected::workspace() const {
   WorkspaceNeed need;
   need.alignment = launcher::kWorkspaceAlignment;
   for (std::uint32_t i = 0; i < selection_.num_plans; ++i) {
-    CUBIST_RETURN_IF_ERROR(check_launchable(selection_.plans[i]));
-    CUBIST_ASSIGN_OR_RETURN(const launcher::DecodeWorkspace workspace,
-                            launcher::decode_workspace(selection_.plans[i]));
-    need.size = std::max(need.size, workspace.size);
-    need.zero_size = std::max(need.zero_size, workspace.counters_size);
+    CUBIST_ASSIGN_OR_RETURN(const WorkspaceNeed of_plan, workspace(selection_.plans[i]));
+    need.size = std::max(need.size, of_plan.size);
+    need.zero_size = std::max(need.zero_size, of_plan.zero_size);
   }
   return need;
+}
+
+Result<WorkspaceNeed> Selected::workspace(const LaunchPlan& plan) const {
+  switch (plan.family) {
+    case KernelFamily::kCubistDecode: {
+      CUBIST_ASSIGN_OR_RETURN(const launcher::DecodeWorkspace workspace,
+                              launcher::decode_workspace(plan));
+      return WorkspaceNeed{workspace.size, workspace.counters_size, launcher::kWorkspaceAlignment};
+    }
+    case KernelFamily::kTrtllmGenFmha: {
+      const trtllm_gen::Workspace workspace =
+          trtllm_gen::carve_workspace(trtllm_gen_problem_, plan, device_.num_sms);
+      return WorkspaceNeed{workspace.required_bytes, workspace.counters_bytes,
+                           launcher::kWorkspaceAlignment};
+    }
+    default:
+      return not_launchable(plan);
+  }
 }
 
 Status Selected::clear_workspace(std::uint64_t workspace, std::uint64_t workspace_size,
@@ -79,6 +106,10 @@ Result<const LaunchPlan*> Selected::prepare() {
   CUBIST_ASSIGN_OR_RETURN(launcher::Launcher * launcher, runtime_->launcher());
   CUBIST_ASSIGN_OR_RETURN(const launcher::ReadyPlan ready,
                           launcher->ready(selection_, memo_, nullptr));
+  if (ready.plan->family == KernelFamily::kTrtllmGenFmha) {
+    CUBIST_RETURN_IF_ERROR(
+        prepare_followers(*launcher, runtime_->aux(), trtllm_gen_problem_, *ready.plan, nullptr));
+  }
   return ready.plan;
 }
 
@@ -86,13 +117,40 @@ Status Selected::launch(const launcher::CallArgs& args, cuda::CUstream stream) {
   CUBIST_ASSIGN_OR_RETURN(launcher::Launcher * launcher, runtime_->launcher());
   CUBIST_ASSIGN_OR_RETURN(const launcher::ReadyPlan ready,
                           launcher->ready(selection_, memo_, &stream));
-  CUBIST_RETURN_IF_ERROR(check_launchable(*ready.plan));
+  switch (ready.plan->family) {
+    case KernelFamily::kCubistDecode:
+      return launch_decode(*launcher, ready, args, stream);
+    case KernelFamily::kTrtllmGenFmha:
+      return launch_trtllm_gen(*launcher, runtime_->aux(), ready, trtllm_gen_problem_,
+                               device_.num_sms, args, stream);
+    default:
+      return not_launchable(*ready.plan);
+  }
+}
+
+Status Selected::launch_decode(launcher::Launcher& launcher, const launcher::ReadyPlan& ready,
+                               const launcher::CallArgs& args, cuda::CUstream stream) const {
   CubistDecodeParams params;
   CUBIST_RETURN_IF_ERROR(launcher::fill_decode_params(problem_, *ready.plan, args, params));
   CUBIST_RETURN_IF_ERROR(
-      launcher::encode_decode_maps(launcher->driver(), problem_, *ready.plan, args, params));
-  return launcher::launch_kernel(launcher->driver(), ready.kernel->function, *ready.plan, &params,
+      launcher::encode_decode_maps(launcher.driver(), problem_, *ready.plan, args, params));
+  return launcher::launch_kernel(launcher.driver(), ready.kernel->function, *ready.plan, &params,
                                  stream);
+}
+
+Status Selected::check(const launcher::CallArgs& args, cuda::CUstream stream) {
+  CUBIST_ASSIGN_OR_RETURN(launcher::Launcher * launcher, runtime_->launcher());
+  CUBIST_ASSIGN_OR_RETURN(const launcher::ContextInfo* context, launcher->current_context());
+  const LaunchPlan& plan = selection_.best();
+  CUBIST_RETURN_IF_ERROR(launcher::check_plan_fits(plan, *context));
+  CUBIST_ASSIGN_OR_RETURN(const WorkspaceNeed need, workspace());
+  if (plan.family == KernelFamily::kCubistDecode) {
+    CubistDecodeParams unused;
+    CUBIST_RETURN_IF_ERROR(launcher::fill_decode_params(problem_, plan, args, unused));
+  } else {
+    CUBIST_RETURN_IF_ERROR(trtllm_gen::make_call(trtllm_gen_problem_, plan, device_.num_sms, args));
+  }
+  return launcher::inspect_call(launcher->driver(), *context, problem_, args, need.size, stream);
 }
 
 }  // namespace cubist::runtime

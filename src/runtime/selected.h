@@ -14,13 +14,6 @@
 
 namespace cubist::runtime {
 
-/// Device memory that launches of a selection need.
-struct WorkspaceNeed {
-  std::uint64_t size = 0;       ///< bytes, enough for every plan
-  std::uint64_t zero_size = 0;  ///< bytes at the start that must be zero before the first launch
-  std::uint32_t alignment = 1;  ///< bytes
-};
-
 /// An answer of Runtime::select that can be launched. Any number of threads may use one at once.
 class Selected {
  public:
@@ -37,23 +30,34 @@ class Selected {
   Result<std::string> explain() const;
   /// Brings the plans' cubins into the store.
   Status fetch() const;
+  /// Enough for every plan.
   Result<WorkspaceNeed> workspace() const;
 
   /// Zeroes what must be zero, in stream order.
   Status clear_workspace(std::uint64_t workspace, std::uint64_t workspace_size,
                          cuda::CUstream stream);
-  /// Fetches, loads and sets attributes in the current context; returns the plan that launches
-  /// take.
+  /// Fetches, loads and sets attributes in the current context, of kernels that follow the main one
+  /// too; returns the plan that launches take.
   Result<const LaunchPlan*> prepare();
-  /// Queues one launch in the current context; see launcher/decode_args.h for what is checked.
+  /// Queues one call in the current context: the plan's kernel and what follows it (a separate
+  /// reduction, an LSE kernel). launcher/decode_args.h and launcher/trtllm_gen/call.h say what is
+  /// checked, before anything is queued.
   /// errors  kUnsupported: the plan's kernels cannot be launched by this version; kCapture; and all
   ///         of Launcher::ready
   Status launch(const launcher::CallArgs& args, cuda::CUstream stream);
+  /// Looks behind the addresses of a call: launcher/inspect_call.h. Waits for the stream.
+  /// errors  as launch(), of inspect_call
+  Status check(const launcher::CallArgs& args, cuda::CUstream stream);
 
  private:
+  Result<WorkspaceNeed> workspace(const LaunchPlan& plan) const;
+  Status launch_decode(launcher::Launcher& launcher, const launcher::ReadyPlan& ready,
+                       const launcher::CallArgs& args, cuda::CUstream stream) const;
+
   std::shared_ptr<Runtime> runtime_;
   AttentionProblem given_problem_;
   AttentionProblem problem_;
+  AttentionProblem trtllm_gen_problem_;  ///< as trtllm-gen kernels are told it
   DeviceProfile device_;
   Selection selection_;
   launcher::ReadyMemo memo_;
