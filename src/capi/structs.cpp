@@ -109,9 +109,10 @@ Result<DeviceProfile> from_c(const cubist_device& c) {
     return fail(StatusCode::kInvalidArgument, "device.name has no terminating NUL");
   }
   if (c.max_smem_optin == 0) {
-    return fail(StatusCode::kInvalidArgument,
-                "device.max_smem_optin is 0; it must be the bytes of shared memory that a block may "
-                "have");
+    return fail(
+        StatusCode::kInvalidArgument,
+        "device.max_smem_optin is 0; it must be the bytes of shared memory that a block may "
+        "have");
   }
   for (std::size_t size = 0; size < device.max_active_clusters.size(); ++size) {
     if (c.max_active_clusters[size] >= -1) continue;
