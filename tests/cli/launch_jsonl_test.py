@@ -110,7 +110,7 @@ def check_refusals(tool):
     rows = [({**shape, "addresses": {"q": 8}}, "invalid_argument", "tensor 'q': address 0x8"),
             ({**shape, "addresses": {"k": 0}}, "invalid_argument", "tensor 'k': address 0x0"),
             ({**shape, "addresses": {"o": 4}}, "invalid_argument", "tensor 'o': address 0x4"),
-            ({**shape, "kv_stride_tokens": 129}, "invalid_argument", "tensor 'k': stride of dimension 1"),
+            ({**shape, "kv_stride_tokens": 129}, "invalid_argument", "kv_stride_tokens is 129"),
             ({**shape, "addresses": {"queue": 8}}, "invalid_argument", "addresses: queue"),
             ({**shape, "addresses": {"q": "4096"}}, "invalid_argument", "addresses: q"),
             ({**shape, "addresses": {"q": -4}}, "invalid_argument", "addresses: q"),

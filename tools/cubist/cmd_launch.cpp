@@ -319,9 +319,11 @@ ExitCode run_launch_command(const LaunchArguments& arguments, const CommonOption
 void add_launch_command(CommandContext context) {
   CLI::App* command = context.app.add_subcommand("launch", kLaunchHelp);
   const auto arguments = std::make_shared<LaunchArguments>();
-  command->add_option("-m,--manifest", arguments->manifests,
-                      "Manifest: a file, or a shipped name; may be repeated (default: "
-                      "cubist-decode)");
+  command
+      ->add_option("-m,--manifest", arguments->manifests,
+                   "Manifest: a file, or a shipped name; may be repeated (default: "
+                   "cubist-decode)")
+      ->allow_extra_args(false);  // what follows a value may be the file
   command->add_option("--store", arguments->store, "Folder of the store");
   command->add_flag("--offline", arguments->offline, "Ask no source that needs the network");
   command->add_flag("--strict", arguments->strict, "Refuse where the published rules refuse");

@@ -5,7 +5,9 @@
 namespace cubist::trtllm_gen {
 
 AttentionProblem prepare_problem(const AttentionProblem& problem) {
-  AttentionProblem p = with_derived_fields(problem);
+  AttentionProblem p = problem;
+  if (p.dtype_k == Dtype::kE2m1) p.kv_layout = KvLayout::kHnd;
+  p = with_derived_fields(p);
   if (p.phase != Phase::kDecode)
     p.sparse_mla_topk = 0;  // the other entry points have no such argument
   // The index table of a token-sparse call has one entry per selected token.

@@ -137,7 +137,7 @@ TEST_CASE("whatever is wrong with a call, nothing of it is launched") {
       {[](launcher::CallArgs& a) { a.workspace = 0; }, "workspace is NULL"},
       {[](launcher::CallArgs& a) { a.workspace_size -= 1; }, "this launch needs"},
       {[](launcher::CallArgs& a) { a.o_stride_tokens = 131072; }, "writes dense outputs only"},
-      {[](launcher::CallArgs& a) { a.scales.k_scale = 2; }, "k_scale is 2"},
+      {[](launcher::CallArgs& a) { a.scales.q_scale = 0; }, "q_scale is 0"},
       {[](launcher::CallArgs& a) { a.bmm1_scale_log2 = 2; }, "bmm1_scale_log2 is 0x2"},
   };
   for (const Row& row : rows) {
