@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/sha256.h"
 #include "trust/signature.h"
 
 namespace cubist::trust {
@@ -15,6 +16,7 @@ namespace cubist::trust {
 struct KeyStatement {
   std::string file;
   std::int64_t serial = 0;  ///< later statements have higher ones
+  Sha256Digest sha256;      ///< of its text; set by whoever read that
   std::vector<PublicKey> add;
   std::vector<PublicKey> retire;
 };

@@ -16,8 +16,8 @@
 #include "trust/document_head.h"
 
 // { "schema": "cubist.seen", "schema_version": 1,
-//   "serials": { "manifest NAME": 7, "revocations NAME": 4, "keys": 2 }, "retired_keys": [ "RW..."
-//   ] }
+//   "serials": { "manifest NAME": 7, "revocations NAME": 4, "keys": 2 },
+//   "retired_keys": [ "RW..." ], "statements": [ "SHA-256" ] }
 
 namespace cubist::trust {
 namespace {
@@ -97,6 +97,9 @@ bool Seen::merge(const Seen& other) {
     changed = true;
   }
   for (const PublicKey& key : other.retired) changed = retired.insert(key).second || changed;
+  for (const Sha256Digest& one : other.statements) {
+    changed = statements.insert(one).second || changed;
+  }
   return changed;
 }
 
@@ -104,7 +107,7 @@ Result<Seen> parse_seen(std::string_view text, std::string_view file_name) {
   CUBIST_ASSIGN_OR_RETURN(const Document document, Document::parse(text, file_name));
   const DocumentNode root = document.root();
   if (!root.is_object()) root.complain("expected an object");
-  root.allow_only({"schema", "schema_version", "serials", "retired_keys"});
+  root.allow_only({"schema", "schema_version", "serials", "retired_keys", "statements"});
   std::string schema;
   if (root.required("schema").read(schema) && schema != "cubist.seen") {
     root.member("schema").complain(fmt::format("is {}, expected cubist.seen", in_quotes(schema)));
@@ -126,6 +129,15 @@ Result<Seen> parse_seen(std::string_view text, std::string_view file_name) {
       root.member("retired_keys").complain(key.error().message());
     }
   }
+  lines.clear();
+  root.required("statements").read_strings(lines);
+  for (const std::string& line : lines) {
+    if (const auto digest = Sha256Digest::parse(line)) {
+      seen.statements.insert(*digest);
+    } else {
+      root.member("statements").complain(fmt::format("{} is no sha256", in_quotes(line)));
+    }
+  }
   CUBIST_RETURN_IF_ERROR(document.status());
   return seen;
 }
@@ -141,6 +153,12 @@ std::string write_seen(const Seen& seen) {
   separator = "";
   for (const PublicKey& key : seen.retired) {
     out += fmt::format("{}\"{}\"", separator, key.text());
+    separator = ", ";
+  }
+  out += "],\n  \"statements\": [";
+  separator = "";
+  for (const Sha256Digest& digest : seen.statements) {
+    out += fmt::format("{}\"{}\"", separator, digest.hex());
     separator = ", ";
   }
   return out + "]\n}\n";

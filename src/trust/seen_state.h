@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/sha256.h"
 #include "trust/signature.h"
 
 namespace cubist::trust {
@@ -15,6 +16,8 @@ namespace cubist::trust {
 struct Seen {
   std::map<std::string, std::int64_t> serials;  ///< by kind and name: "manifest NAME"
   std::set<PublicKey> retired;
+  /// SHA-256 of the key statements that were applied: the key that signed one may be retired since.
+  std::set<Sha256Digest> statements;
 
   std::int64_t serial_of(const std::string& what) const;
   /// Takes in whatever is higher or new in `other`; whether anything was.

@@ -27,6 +27,10 @@ Result<PublicKey> read_key(const std::string& text) {
   return parse_public_key(file, text);
 }
 
+std::span<const std::uint8_t> bytes_of(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
 bool contains(const std::vector<PublicKey>& keys, const PublicKey& key) {
   return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
@@ -84,30 +88,37 @@ Status Trust::read_keys() {
   return {};
 }
 
+/// Signed by a key that is trusted at this point; or applied before, by a key that may be retired
+/// since.
+Status Trust::check_statement(const KeyStatement& statement) const {
+  if (seen_.statements.contains(statement.sha256)) return {};
+  CUBIST_ASSIGN_OR_RETURN(const SignedText signed_text,
+                          read_signed_file(statement.file, kMaxStatementBytes, keys_));
+  if (sha256(bytes_of(signed_text.text)) == statement.sha256) return {};
+  return fail(StatusCode::kIntegrity, "'{}' changed while it was read; try again", statement.file);
+}
+
 Status Trust::apply_statements() {
   std::vector<KeyStatement> statements;
   for (const std::string& file : settings_.key_statements) {
     CUBIST_ASSIGN_OR_RETURN(const std::string text, read_text_file(file, kMaxStatementBytes));
     CUBIST_ASSIGN_OR_RETURN(KeyStatement statement, parse_key_statement(text, file));
+    statement.sha256 = sha256(bytes_of(text));
     statements.push_back(std::move(statement));
   }
   std::sort(statements.begin(), statements.end(),
             [](const auto& a, const auto& b) { return a.serial < b.serial; });
+  const auto same =
+      std::adjacent_find(statements.begin(), statements.end(),
+                         [](const auto& a, const auto& b) { return a.serial == b.serial; });
+  if (same != statements.end()) {
+    return fail(StatusCode::kInvalidArgument, "'{}' and '{}' both have serial {}; leave one out",
+                same->file, (same + 1)->file, same->serial);
+  }
   Seen fresh;
-  for (const KeyStatement& statement : statements) {
-    if (&statement != statements.data() && (&statement)[-1].serial == statement.serial) {
-      return fail(StatusCode::kInvalidArgument, "'{}' and '{}' both have serial {}; leave one out",
-                  (&statement)[-1].file, statement.file, statement.serial);
-    }
-    // Read once more, as only what was signed counts.
-    CUBIST_ASSIGN_OR_RETURN(const SignedText signed_text,
-                            read_signed_file(statement.file, kMaxStatementBytes, keys_));
-    CUBIST_ASSIGN_OR_RETURN(const KeyStatement told,
-                            parse_key_statement(signed_text.text, statement.file));
-    if (told.serial != statement.serial) {
-      return fail(StatusCode::kIntegrity, "'{}' changed while it was read; try again",
-                  statement.file);
-    }
+  for (const KeyStatement& told : statements) {
+    CUBIST_RETURN_IF_ERROR(check_statement(told));
+    fresh.statements.insert(told.sha256);
     std::erase_if(keys_, [&](const PublicKey& key) { return contains(told.retire, key); });
     fresh.retired.insert(told.retire.begin(), told.retire.end());
     for (const PublicKey& key : told.add) {
@@ -118,7 +129,7 @@ Status Trust::apply_statements() {
     if (keys_.empty()) {
       return fail(StatusCode::kUntrusted,
                   "'{}' leaves no key that is trusted; get a later statement, or pin a new key",
-                  statement.file);
+                  told.file);
     }
   }
   if (!statements.empty()) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "trust/key_statement.h"
 #include "trust/revocations.h"
 #include "trust/seen_state.h"
 #include "trust/settings.h"
@@ -74,6 +75,7 @@ class Trust {
  private:
   explicit Trust(Settings settings) : settings_(std::move(settings)) {}
   Status read_keys();
+  Status check_statement(const KeyStatement& statement) const;
   Status apply_statements();
   Status read_lists();
   Status check_serial(const std::string& what, std::int64_t serial, const std::string& file,

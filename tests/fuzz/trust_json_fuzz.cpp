@@ -54,7 +54,8 @@ void check_seen(std::string_view text) {
   if (is_refused(seen)) return;
   for (const auto& [what, serial] : seen->serials) FUZZ_CHECK(serial >= 1);
   const auto again = parse_seen(write_seen(*seen), "fuzz.json");
-  FUZZ_CHECK(again && again->serials == seen->serials && again->retired == seen->retired);
+  FUZZ_CHECK(again && again->serials == seen->serials && again->retired == seen->retired &&
+             again->statements == seen->statements);
 }
 
 }  // namespace

@@ -33,12 +33,14 @@ TEST_CASE("what was seen is written and read again") {
   Seen seen = seen_of("manifest m", 7);
   CHECK(parse_seen(write_seen(Seen()), "s.json")->serials.empty());
   seen.serials["revocations "] = 1;
+  seen.statements = {sha256({}), *Sha256Digest::parse(std::string(64, 'a'))};
   seen.retired.insert(*parse_public_key(test::Signer().public_line(), ""));
   seen.retired.insert(*parse_public_key(test::Signer().public_line(), ""));
   const auto again = parse_seen(write_seen(seen), "s.json");
   REQUIRE(again);
   CHECK(again->serials == seen.serials);
   CHECK(again->retired == seen.retired);
+  CHECK(again->statements == seen.statements);
 }
 
 TEST_CASE("only what is higher or new is taken in") {
@@ -145,7 +147,11 @@ TEST_CASE("a state that is broken is an error, not an empty one") {
                           R"({"schema": "cubist.seen", "schema_version": 1,
                               "serials": {"manifest m": 0}, "retired_keys": []})",
                           R"({"schema": "cubist.seen", "schema_version": 1,
-                              "serials": {}, "retired_keys": ["RW"]})"}) {
+                              "serials": {}, "retired_keys": ["RW"], "statements": []})",
+                          R"({"schema": "cubist.seen", "schema_version": 1,
+                              "serials": {}, "retired_keys": [], "statements": ["aa"]})",
+                          R"({"schema": "cubist.seen", "schema_version": 1,
+                              "serials": {}, "retired_keys": []})"}) {
     CAPTURE(bad);
     REQUIRE(write_file_atomically(state_file(folder), bad));
     const auto refused = SeenState(folder).load();

@@ -254,6 +254,16 @@ TEST_CASE("keys follow one another by signed statements") {
   CHECK(check(*trust, file));
   first.sign_file(file);
   CHECK_FALSE(check(*trust, file));
+  // The next run knows that the keys of these very statements are retired since, and follows them.
+  const auto again = Trust::open(settings);
+  REQUIRE(again);
+  CHECK(again->keys() == trust->keys());
+  // Another statement of a serial that was seen, by a key that is retired, is none of them.
+  const Signer thief;
+  publisher.keys(first, 2, quoted(thief), quoted(first));
+  const auto forged = Trust::open(settings);
+  REQUIRE_FALSE(forged);
+  CHECK(forged.error().code() == StatusCode::kUntrusted);
 }
 
 TEST_CASE("a retired key stays retired, whatever it signs afterwards") {
