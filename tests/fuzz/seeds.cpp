@@ -128,7 +128,7 @@ Files trust_documents() {
                         R"("],"retire":[]})")},
       {"seen", bytes_of(R"({"schema":"cubist.seen","schema_version":1,"serials":{"manifest m":7},)"
                         R"("retired_keys":[")" +
-                        key + R"("]})")},
+                        key + R"("],"statements":[")" + hash + R"("]})")},
   };
 }
 
