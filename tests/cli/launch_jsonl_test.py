@@ -151,7 +151,7 @@ def check_flags(tool, folder):
     from_file = tool(*flags, path)
     check(from_file.code == 0 and len(from_file.out.splitlines()) == 3, "a file of problems is read", from_file)
     check("3 plans" in from_file.err, "what was answered is counted", from_file)
-    check_fails(tool(*flags, folder + "/none.jsonl"), 4, "none.jsonl")
+    check_fails(tool(*flags, folder + "/none.jsonl"), 2, "none.jsonl", "No such file")
     check_fails(tool("launch", "--jsonl", path), 2, "--jsonl", "--dry-run")
     check_fails(tool("launch", "--dry-run", path), 2, "problems.jsonl", "--jsonl")
     check_fails(tool(*flags, path, "--batch", "4"), 2, "--batch", "--jsonl")
