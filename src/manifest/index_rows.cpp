@@ -75,7 +75,7 @@ void write_kernel_row(RowWriter& out, const KernelRecord& record) {
   out.zeros(begin + kKernelRowBytes - out.position());
 }
 
-void read_kernel_row(RowReader& row, KernelRecord& record) {
+bool read_kernel_row(RowReader row, KernelRecord& record) {
   row.digest(record.sha256).number(record.size_bytes).text(record.name).text(record.path);
   row.number(record.traits.arch.sm).word(record.traits.arch.kind, SmArch::Kind::kFamily);
   for_each_trait(record.traits, [&](auto& member) {
@@ -88,6 +88,7 @@ void read_kernel_row(RowReader& row, KernelRecord& record) {
       row.number(member);
     }
   });
+  return row.ok();
 }
 
 }  // namespace cubist

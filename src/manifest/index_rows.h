@@ -33,7 +33,9 @@ class RowWriter {
   explicit RowWriter(std::size_t row_bytes) : row_bytes_(row_bytes) { rows_.reserve(row_bytes); }
 
   RowWriter& bytes(std::span<const std::uint8_t> bytes) {
-    rows_.insert(rows_.end(), bytes.begin(), bytes.end());
+    const std::size_t at = rows_.size();
+    rows_.resize(at + bytes.size());
+    std::memcpy(rows_.data() + at, bytes.data(), bytes.size());
     return *this;
   }
   template <class Number>
@@ -73,7 +75,7 @@ class RowReader {
   }
   RowReader& flag(bool& out) {
     const std::uint8_t value = *at_++;
-    ok_ = ok_ && value <= 1;
+    ok_ &= value <= 1;
     out = value == 1;
     return *this;
   }
@@ -82,8 +84,8 @@ class RowReader {
   RowReader& word(Enum& out, Enum last) {
     const std::uint8_t value = *at_++;
     const bool known = value <= static_cast<std::uint8_t>(last);
-    ok_ = ok_ && known;
-    if (known) out = static_cast<Enum>(value);
+    ok_ &= known;
+    out = known ? static_cast<Enum>(value) : Enum{};
     return *this;
   }
   RowReader& digest(Sha256Digest& out) {
@@ -105,13 +107,15 @@ class RowReader {
   }
 
  private:
-  /// Inside the file with a NUL behind it; "" if that is not so.
+  /// Inside the file, whose last byte is a NUL; "" if it is not. That a NUL follows each text is
+  /// the writer's to keep: looking would fetch every line of the largest part of the file once
+  /// more.
   std::string_view next_text() {
     std::uint32_t offset = 0;
     std::uint32_t length = 0;
     number(offset).number(length);
     const std::uint64_t end = std::uint64_t{offset} + length;
-    if (end >= file_.size() || file_[end] != 0) {
+    if (end >= file_.size()) {
       ok_ = false;
       return "";
     }
@@ -130,6 +134,7 @@ void write_kernel_row(RowWriter& out, const KernelRecord& record);
 /// Of a pack: how many of the next sources and kernels are its own.
 void read_pack_row(RowReader& row, Pack& pack, std::uint32_t& sources, std::uint32_t& kernels);
 void read_source_row(RowReader& row, Source& source);
-void read_kernel_row(RowReader& row, KernelRecord& record);
+/// Of the many. By value: a reader that nobody else sees stays in registers.
+bool read_kernel_row(RowReader row, KernelRecord& record);
 
 }  // namespace cubist

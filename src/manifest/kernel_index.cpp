@@ -7,6 +7,7 @@
 
 #include "base/byte_reader.h"
 #include "base/checksum.h"
+#include "base/prefault.h"
 #include "manifest/index_rows.h"
 
 // All numbers little-endian; a text is its offset (4) and length (4), and a NUL follows its bytes.
@@ -103,10 +104,10 @@ class IndexReader {
     }
     // Once for all, so that no record moves: one that does owns its texts.
     pack.kernels.reserve(kernels);
+    prefault(pack.kernels.data(), kernels * sizeof(KernelRecord));
     for (std::uint32_t i = 0; i < kernels && ok; ++i, kernel_at_ += kKernelRowBytes) {
-      RowReader kernel(bytes_.data() + kernel_at_, bytes_);
-      read_kernel_row(kernel, pack.kernels.emplace_back());
-      ok = kernel.ok();
+      ok = read_kernel_row(RowReader(bytes_.data() + kernel_at_, bytes_),
+                           pack.kernels.emplace_back());
     }
     sources_ -= sources;
     kernels_ -= kernels;
@@ -190,6 +191,7 @@ Result<Manifest> read_kernel_index(std::span<const std::uint8_t> bytes, Lender l
   if (checksum64(bytes.subspan(kChecked)) != ByteReader(bytes).read<std::uint64_t>(24)) {
     return broken("its checksum is another");
   }
+  if (bytes.back() != 0) return broken("its last text has no end");
   return IndexReader(bytes, std::move(lender)).read();
 }
 
