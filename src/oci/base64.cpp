@@ -18,22 +18,6 @@ std::optional<std::uint32_t> value_of(char c) {
 
 }  // namespace
 
-std::string to_base64(std::string_view bytes) {
-  std::string out;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t j = 0; j < 3; ++j) {
-      const auto byte = i + j < bytes.size() ? static_cast<std::uint8_t>(bytes[i + j]) : 0U;
-      group = group << 8 | byte;
-    }
-    const std::size_t digits = std::min<std::size_t>(bytes.size() - i, 3) + 1;
-    for (std::size_t j = 0; j < 4; ++j) {
-      out += j < digits ? kAlphabet[group >> (18 - 6 * j) & 63] : '=';
-    }
-  }
-  return out;
-}
-
 std::optional<std::string> from_base64(std::string_view text) {
   for (int i = 0; i < 2 && text.ends_with('='); ++i) text.remove_suffix(1);
   if (text.size() % 4 == 1) return std::nullopt;

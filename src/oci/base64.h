@@ -6,11 +6,8 @@
 
 namespace cubist::oci {
 
-/// RFC 4648 with padding: what the header Authorization: Basic has.
-std::string to_base64(std::string_view bytes);
-
-/// Of either alphabet (the second is that of tokens), with or without padding; nullopt if it is
-/// anything else.
+/// Base64 as credentials files and tokens have it: of either alphabet of RFC 4648, with or without
+/// padding. nullopt if it is anything else. (base/base64.h writes it, and reads it strictly.)
 std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace cubist::oci

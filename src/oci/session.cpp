@@ -5,10 +5,10 @@
 #include <mutex>
 
 #include "archive/zip.h"
+#include "base/base64.h"
 #include "base/log.h"
 #include "document/document.h"
 #include "document/json_text.h"
-#include "oci/base64.h"
 #include "oci/bytes.h"
 #include "oci/challenge.h"
 #include "oci/credentials.h"
@@ -165,7 +165,7 @@ Status Session::State::use_basic(const std::string& sent) {
                 "machine; use https",
                 reference.text());
   }
-  header = "Basic " + to_base64(credentials->user + ":" + credentials->password);
+  header = "Basic " + to_base64(bytes_of(credentials->user + ":" + credentials->password));
   token.clear();
   good_until = Clock::time_point::max();
   if (header != sent) return {};
@@ -209,7 +209,7 @@ Result<TokenRequest> Session::State::token_request(const Challenge& challenge) c
   if (!anonymous) {
     query += fmt::format("&account={}", escaped(credentials->user));
     request.http.authorization =
-        "Basic " + to_base64(credentials->user + ":" + credentials->password);
+        "Basic " + to_base64(bytes_of(credentials->user + ":" + credentials->password));
   }
   const char join = realm->text.find('?') == std::string::npos ? '?' : '&';
   CUBIST_ASSIGN_OR_RETURN(request.http.url, parse_url(realm->text + join + query));

@@ -236,7 +236,7 @@ def check_stopped(tool, folder, file):
         return True
 
     made.behaviours.append((shard, stall))
-    for kind, end in (("store", signal.SIGKILL), ("file", signal.SIGKILL), ("file", signal.SIGINT)):
+    for kind, end in (("store", signal.SIGKILL), ("file", signal.SIGKILL), ("file", signal.SIGTERM)):
         target = ["--store", folder / "stopped"] if kind == "store" else ["-o", folder / "stopped.zip"]
         for old in folder.glob("stopped.zip*"):
             old.unlink()
@@ -250,7 +250,7 @@ def check_stopped(tool, folder, file):
                 break
             time.sleep(0.02)
         process.send_signal(end)
-        check(process.wait() == (-9 if end == signal.SIGKILL else 130), "it was stopped")
+        check(process.wait() == (-9 if end == signal.SIGKILL else 143), "it was stopped")
         made.asked.clear()
         run = tool("pull", place, *target)
         check(run.code == 0, "the same command goes on", run)

@@ -1,6 +1,7 @@
 #include "oci/token.h"
 
-#include "oci/base64.h"
+#include "base/base64.h"
+#include "oci/bytes.h"
 #include "support/catch.h"
 
 using cubist::StatusCode;
@@ -9,8 +10,12 @@ using cubist::oci::parse_token_answer;
 
 namespace {
 
+std::string packed(const std::string& text) {
+  return cubist::to_base64(cubist::oci::bytes_of(text));
+}
+
 std::string jwt(const std::string& claims) {
-  return "eyJhbGciOiJub25lIn0." + cubist::oci::to_base64(claims) + ".sig";
+  return "eyJhbGciOiJub25lIn0." + packed(claims) + ".sig";
 }
 
 }  // namespace
