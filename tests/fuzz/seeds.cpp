@@ -142,6 +142,60 @@ Files kernel_indexes() {
           {"some", write_kernel_index(large_manifest(9), head).value()}};
 }
 
+std::string blob(const std::string& type, char digit, int size) {
+  return R"({"mediaType":"application/vnd.cubist.bundle.)" + type + R"(","digest":"sha256:)" +
+         std::string(64, digit) + R"(","size":)" + std::to_string(size) + "}";
+}
+
+Files registry_texts() {
+  const std::string digest = std::string(64, 'a');
+  const auto shard = [](const char* two) {
+    std::string text;
+    for (int i = 0; i < 32; ++i) text += two;
+    return "\"sha256:" + text + "\"";
+  };
+  return {
+      {"image", bytes_of("image\n"
+                         R"({"schemaVersion":2,"mediaType":)"
+                         R"("application/vnd.oci.image.manifest.v1+json","artifactType":)"
+                         R"("application/vnd.cubist.bundle.v1","config":)" +
+                         blob("config.v1+json", '1', 100) + ",\"layers\":[" +
+                         blob("head.v1", '2', 10) + "," + blob("index.v1+json", '3', 20) + "," +
+                         blob("shard.v1", '4', 30) + "," + blob("tail.v1", '5', 10) +
+                         R"(],"annotations":{"org.opencontainers.image.title":"n"}})")},
+      {"list", bytes_of("image\n"
+                        R"({"schemaVersion":2,"manifests":[{}],"mediaType":)"
+                        R"("application/vnd.oci.image.index.v1+json"})")},
+      {"config", bytes_of("config\n"
+                          R"({"schema":"cubist.bundle.config","schema_version":1,)"
+                          R"("name":"n","identity":"sha256:)" +
+                          digest + R"(","file_bytes":100,"kernels":3,"index":"sha256:)" +
+                          [] {
+                            std::string text;
+                            for (int i = 0; i < 32; ++i) text += "03";
+                            return text;
+                          }() +
+                          "\"}")},
+      {"index", bytes_of("index\n"
+                         R"({"schema":"cubist.bundle.index","schema_version":1,"shards":[)" +
+                         shard("a0") + "," + shard("a1") + "],\"kernels\":[[\"" +
+                         std::string(64, '1') + "\",0,0,10,100],[\"" + std::string(64, '2') +
+                         "\",0,10,20,9],[\"" + std::string(64, '3') + "\",1,0,50,50]]}")},
+      {"reference", bytes_of("reference\noci://[::1]:5000/a/b__c.d-e:v1@sha256:" + digest)},
+      {"host", bytes_of("reference\noci://a-b.example:443/k:t")},
+      {"challenge", bytes_of("challenge\nBearer realm=\"https://a/t\",service=\"s\\\"\",scope=x\n"
+                             "Basic realm=y, Negotiate")},
+      {"credentials", bytes_of("credentials\n"
+                               R"({"auths":{"h":{"auth":"dTpw"},"h/team":)"
+                               R"({"username":"u","password":"p","identitytoken":"i"},)"
+                               R"("https://h/v1/":{}},"credHelpers":{"h":"x"},"credsStore":"y"})")},
+      {"helper", bytes_of("helper\n"
+                          R"({"ServerURL":"h","Username":"<token>","Secret":"s"})")},
+      {"token", bytes_of("token\n"
+                         R"({"token":"e30.eyJleHAiOjEsIm5iZiI6MX0.c2ln","expires_in":300})")},
+  };
+}
+
 Files problem_lines() {
   return {
       {"bare",
@@ -197,6 +251,7 @@ int main(int argc, char** argv) {
       cubist::test::write_all(folder + "/kernel_index", cubist::test::kernel_indexes()) &&
       cubist::test::write_all(folder + "/minisig", cubist::test::signatures()) &&
       cubist::test::write_all(folder + "/trust_json", cubist::test::trust_documents()) &&
+      cubist::test::write_all(folder + "/oci", cubist::test::registry_texts()) &&
       cubist::test::write_all(folder + "/problem_jsonl", cubist::test::problem_lines()) &&
       cubist::test::write_all(folder + "/selector", cubist::test::selector_bytes());
   return done ? 0 : 1;
