@@ -21,8 +21,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-unsigned num_threads() { return std::max(1U, std::thread::hardware_concurrency()); }
-
 /// Packs that kernels come from, in the manifests' order, each once.
 std::vector<bundle::PackOrigin> origins_of(const std::vector<SelectedManifest>& manifests) {
   std::vector<bundle::PackOrigin> origins;
@@ -127,7 +125,7 @@ Result<Created> create(const BundleCreateArguments& arguments, const CommonOptio
                           fetch_missing(manifests, store, arguments, common, interrupt.flag()));
   bundle::WriteOptions options;
   options.stored = arguments.stored;
-  options.threads = num_threads();
+  options.threads = std::max(1U, std::thread::hardware_concurrency());
   options.cancel = interrupt.flag();
   CUBIST_ASSIGN_OR_RETURN(
       created.bundle,

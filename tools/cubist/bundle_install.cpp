@@ -29,8 +29,6 @@ using Json = nlohmann::ordered_json;
 // Each waits for the disk part of its time.
 constexpr unsigned kMostThreads = 8;
 
-unsigned num_threads() { return std::clamp(std::thread::hardware_concurrency(), 2U, kMostThreads); }
-
 /// A name that already means another manifest, which is searched first, would hide this one.
 Status check_hidden(const bundle::Description& description, const std::string& new_name,
                     const std::string& folder) {
@@ -85,7 +83,7 @@ Result<bundle::InstallOptions> install_options(const BundleInstallArguments& arg
   CUBIST_ASSIGN_OR_RETURN(options.checks, checks_of_user());
   options.rename_to = arguments.name;
   options.replace = arguments.replace;
-  options.threads = num_threads();
+  options.threads = std::clamp(std::thread::hardware_concurrency(), 2U, kMostThreads);
   options.cancel = cancel;
   return options;
 }
