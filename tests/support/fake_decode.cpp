@@ -14,12 +14,14 @@
 namespace cubist::test {
 namespace {
 
-/// What the name of a cubist_decode kernel says: ..._q_bf16_kv_e4m3_o_bf16_h64_...
+/// What the name of a cubist_decode kernel says: ..._q_bf16_kv_e4m3_o_bf16_h64_..., MLA:
+/// ..._h576v512_...
 struct KernelName {
   Dtype dtype_q = Dtype::kUnknown;
   Dtype dtype_kv = Dtype::kUnknown;
   Dtype dtype_o = Dtype::kUnknown;
   int head_dim = 0;
+  int head_dim_vo = 0;
 };
 
 std::optional<std::string_view> word_after(std::string_view text, std::string_view key) {
@@ -36,8 +38,11 @@ std::optional<KernelName> parse_name(std::string_view name) {
   const auto o = word_after(name, "_o_");
   const auto head_dim = word_after(name, "_h");
   if (!q || !kv || !o || !head_dim) return std::nullopt;
-  return KernelName{parse_dtype(*q).value(), parse_dtype(*kv).value(), parse_dtype(*o).value(),
-                    std::stoi(std::string(*head_dim))};
+  const std::size_t v = head_dim->find('v');
+  const int qk = std::stoi(std::string(head_dim->substr(0, v)));
+  return KernelName{
+      parse_dtype(*q).value(), parse_dtype(*kv).value(), parse_dtype(*o).value(), qk,
+      v == std::string_view::npos ? qk : std::stoi(std::string(head_dim->substr(v + 1)))};
 }
 
 float load(Dtype dtype, const void* base, std::int64_t element) {
@@ -59,6 +64,7 @@ class Gathered {
  public:
   Gathered(const KernelName& name, const CubistDecodeParams& params) : name_(name), p_(params) {
     problem_.head_dim = name.head_dim;
+    problem_.head_dim_vo = name.head_dim_vo;
     problem_.num_q_heads = params.num_q_heads;
     problem_.num_kv_heads = params.num_kv_heads;
     problem_.window_left = params.window_left;
@@ -95,6 +101,7 @@ class Gathered {
 
   void gather_kv(int sequence) {
     const int page_size = 1 << p_.page_size_log2;
+    const bool is_mla = name_.head_dim != name_.head_dim_vo;  // V is the beginning of K
     for (int key = 0; key < p_.seq_lens_kv[sequence]; ++key) {
       const std::int64_t page =
           p_.block_table[static_cast<std::int64_t>(sequence) * p_.max_pages_per_seq +
@@ -108,7 +115,7 @@ class Gathered {
                                key % page_size * p_.v_stride_tokens;
         for (int i = 0; i < name_.head_dim; ++i) {
           problem_.k.push_back(load(name_.dtype_kv, p_.k, k + i));
-          problem_.v.push_back(load(name_.dtype_kv, p_.v, v + i));
+          problem_.v.push_back(load(name_.dtype_kv, is_mla ? p_.k : p_.v, v + i));
         }
       }
     }
@@ -138,10 +145,11 @@ void write_outputs(const KernelName& name, const CubistDecodeParams& p, const De
   for (int token = 0; token < sum_seq_q; ++token) {
     for (int head = 0; head < p.num_q_heads; ++head) {
       const auto row = static_cast<std::size_t>(token * p.num_q_heads + head);
-      for (int i = 0; i < name.head_dim; ++i) {
+      for (int i = 0; i < name.head_dim_vo; ++i) {
         store(
             name.dtype_o, p.o, token * p.o_stride_tokens + head * p.o_stride_heads + i,
-            answer.o[row * static_cast<std::size_t>(name.head_dim) + static_cast<std::size_t>(i)]);
+            answer
+                .o[row * static_cast<std::size_t>(name.head_dim_vo) + static_cast<std::size_t>(i)]);
       }
       if (p.lse != nullptr) p.lse[row] = static_cast<float>(answer.lse[row]);
     }
