@@ -41,6 +41,7 @@ LaunchMemo::~LaunchMemo() {
 
 bool LaunchMemo::matches(const Entry& entry, const LaunchQuestion& question) {
   if (entry.selected == nullptr || entry.context_id != question.context_id) return false;
+  // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): the bytes are meant, also of floats
   if (std::memcmp(&entry.problem, question.problem, sizeof(entry.problem)) != 0) return false;
   return question.device == nullptr
              ? entry.device.struct_size == 0
