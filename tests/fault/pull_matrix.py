@@ -7,6 +7,7 @@ After every kill: no entry of the store holds wrong bytes, no manifest is there 
 and a file that is there is whole. The same command run again must end well and leave nothing behind, and then
 the store, or the file, is complete. Judged by this program, not by the product.
 """
+import os
 import pathlib
 import random
 import shutil
@@ -30,6 +31,7 @@ class Matrix:
         self.tool, self.random = tool, random.Random(seed)
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cubist-pull-"))
         self.release = Release(source_dir, self.folder, KERNELS)
+        self.release.document["name"] = "made"  # the name of a shipped manifest is taken
         self.registry = DockerRegistry(self.folder / "registry")
         self.place = f"oci://{self.registry.host}/kernels:1"
         document = self.release.write_manifest("made.json", {"type": "folder", "location": str(self.release.tree)})
@@ -122,6 +124,7 @@ class Matrix:
 
 def main():
     tool, source_dir = sys.argv[1:3]
+    os.environ.update(CUBIST_CONFIG="", CUBIST_PROJECT="", CUBIST_MANIFESTS=f"{source_dir}/manifests")
     wanted = int(sys.argv[3]) if len(sys.argv) > 3 else 300
     seed = int(sys.argv[4]) if len(sys.argv) > 4 else 1
     matrix = Matrix(tool, source_dir, seed)
