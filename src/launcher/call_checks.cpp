@@ -48,7 +48,9 @@ Status check_tensor(std::string_view tensor, Dtype dtype, std::initializer_list<
   const std::int64_t bytes = dtype_bits(dtype) / 8;
   std::int64_t last = 0;  // index of the last element
   for (const Dimension& dim : dims) {
-    if (dim.stride < 0 || dim.stride * bytes % static_cast<std::int64_t>(kVectorBytes) != 0) {
+    if (dim.stride < 0 ||
+        static_cast<std::uint64_t>(dim.stride) * static_cast<std::uint64_t>(bytes) % kVectorBytes !=
+            0) {
       return fail(StatusCode::kInvalidArgument,
                   "{} is {} elements of {}; strides must be at least 0 and a multiple of {} bytes",
                   dim.stride_name, dim.stride, to_string(dtype), kVectorBytes);
@@ -62,7 +64,7 @@ Status check_tensor(std::string_view tensor, Dtype dtype, std::initializer_list<
     }
   }
   std::int64_t end = 0;
-  if (__builtin_mul_overflow(last + 1, bytes, &end)) {
+  if (__builtin_add_overflow(last, 1, &end) || __builtin_mul_overflow(end, bytes, &end)) {
     return fail(StatusCode::kInvalidArgument, "{} ends at element {}, beyond 63 bits of bytes",
                 tensor, last);
   }
@@ -72,10 +74,11 @@ Status check_tensor(std::string_view tensor, Dtype dtype, std::initializer_list<
 Status check_values(const AttentionProblem& p, const CallArgs& args) {
   if (!p.is_mla) return check_address("v", args.v, kVectorBytes);
   if (args.v == 0 || args.v == args.k) return {};
-  return fail(StatusCode::kInvalidArgument,
-              "v is {:#x} and k is {:#x}, but the problem says is_mla = true: V is K; give the same "
-              "address or leave v out",
-              args.v, args.k);
+  return fail(
+      StatusCode::kInvalidArgument,
+      "v is {:#x} and k is {:#x}, but the problem says is_mla = true: V is K; give the same "
+      "address or leave v out",
+      args.v, args.k);
 }
 
 Status check_shapes(const AttentionProblem& p) {
