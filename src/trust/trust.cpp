@@ -126,13 +126,14 @@ Status Trust::apply_statements() {
         keys_.push_back(key);
       }
     }
+  }
+  if (!statements.empty()) {
+    // Asked at the end alone: what an earlier statement adds may be known to be retired since.
     if (keys_.empty()) {
       return fail(StatusCode::kUntrusted,
                   "'{}' leaves no key that is trusted; get a later statement, or pin a new key",
-                  told.file);
+                  statements.back().file);
     }
-  }
-  if (!statements.empty()) {
     CUBIST_RETURN_IF_ERROR(
         check_serial(kKeys, statements.back().serial, statements.back().file, fresh));
   }

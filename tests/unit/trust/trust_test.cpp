@@ -256,6 +256,7 @@ TEST_CASE("keys follow one another by signed statements") {
   CHECK_FALSE(check(*trust, file));
   // The next run knows that the keys of these very statements are retired since, and follows them.
   const auto again = Trust::open(settings);
+  INFO((again ? "" : again.error().message()));
   REQUIRE(again);
   CHECK(again->keys() == trust->keys());
   // Another statement of a serial that was seen, by a key that is retired, is none of them.
