@@ -32,7 +32,9 @@ class Device(c.Structure):
 
 class RuntimeOptions(c.Structure):
     _fields_ = fields((U32, "struct_size"), (I32, "offline"), (c.POINTER(c.c_char_p), "manifests"), (U32, "num_manifests"),
-                      (I32, "strict"), (c.c_char_p, "store_dir"))
+                      (I32, "strict"), (c.c_char_p, "store_dir"), (PTR, "trusted_keys key_statements revocations"),
+                      (U32, "num_trusted_keys num_key_statements num_revocations"),
+                      (I32, "manifest_signatures foreign_store accept_older_serial"))
 
 
 class Problem(c.Structure):
@@ -59,10 +61,12 @@ class WorkspaceInfo(c.Structure):
     _fields_ = fields((U32, "struct_size alignment"), (U64, "size_bytes zero_bytes"))
 
 
-class DecodeArgs(c.Structure):
+class AttentionArgs(c.Structure):
     _fields_ = fields((U32, "struct_size"), (c.c_float, "q_scale k_scale v_scale sm_scale o_scale"),
                       (PTR, "q k v o block_table seq_lens_kv cum_seq_lens_q sinks lse bmm1_scale_log2 bmm2_scale workspace"),
-                      (U64, "workspace_size"), (I64, "o_stride_tokens o_stride_heads"))
+                      (U64, "workspace_size"), (I64, "o_stride_tokens o_stride_heads"),
+                      (PTR, "cum_seq_lens_kv k_sf v_sf o_sf sliding_pool topk_lens sage_q sage_k sage_p sage_v o_layout"),
+                      (c.c_float, "o_sf_scale"), (I32, "o_sf_start_index"))
 
 
 class Library:
@@ -145,10 +149,10 @@ def make(p):
 
     def run(i):
         k, v = p.slots[i][0], p.slots[i][-1]
-        args = DecodeArgs(c.sizeof(DecodeArgs), 1, 1, 1, p.scale, 1, p.q.data_ptr(), k.data_ptr(), v.data_ptr(),
+        args = AttentionArgs(c.sizeof(AttentionArgs), 1, 1, 1, p.scale, 1, p.q.data_ptr(), k.data_ptr(), v.data_ptr(),
                           p.out.data_ptr(), p.page_table.data_ptr(), p.seqlens.data_ptr(), None, address("sinks"),
                           address("lse"), None, None,
-                          workspace.data_ptr() if need.size_bytes else None, need.size_bytes, -1, -1)
+                          workspace.data_ptr() if need.size_bytes else None, need.size_bytes, -1, -1, o_sf_start_index=-1)
         lib.call("cubist_selection_launch", selection, c.byref(args), PTR(torch.cuda.current_stream().cuda_stream))
     return run
 

@@ -75,6 +75,15 @@ TEST_CASE("a persistent kernel is launched with its tensor maps and workspace") 
   CHECK_THAT(run.out, Contains("outputs with float64"));
 }
 
+TEST_CASE("an MLA launch has one copy of the cache") {
+  const Fixture fixture;
+  const ToolRun run = fixture.launch(
+      {"--num-kv-heads", "1", "--head-dim-qk", "576", "--head-dim-vo", "512", "--is-mla", "--lse"});
+  CAPTURE(run.out, run.err);
+  CHECK(run.exit_code == 0);
+  CHECK_THAT(run.out, Contains("h576v512"));
+}
+
 TEST_CASE("every optional input takes part") {
   const Fixture fixture;
   for (const std::vector<std::string>& flags : std::vector<std::vector<std::string>>{

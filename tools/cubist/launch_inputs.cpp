@@ -100,15 +100,17 @@ Result<LaunchInputs> make_launch_inputs(const AttentionProblem& p, std::uint64_t
                                    {p.num_kv_heads, p.kv_stride_heads},
                                    {p.page_size, p.kv_stride_tokens},
                                    {p.head_dim_qk, 1}});
-  // The second half of a page follows the first.
-  const std::uint64_t half = p.kv_combined ? static_cast<std::uint64_t>(p.kv_stride_batch) / 2 : 0;
+  // The second half of a page follows the first; MLA has one copy, K.
+  const bool one_copy = p.is_mla;
+  const std::uint64_t half =
+      p.kv_combined && !one_copy ? static_cast<std::uint64_t>(p.kv_stride_batch) / 2 : 0;
   CUBIST_RETURN_IF_ERROR(check_size("q", q, p.dtype_q));
   CUBIST_RETURN_IF_ERROR(check_size("k", kv + half, p.dtype_k));
 
   LaunchInputs inputs;
   inputs.q = NumberSource(p.dtype_q, seed).fill(q);
   inputs.k = NumberSource(p.dtype_k, seed + 1).fill(kv + half);
-  if (!p.kv_combined) inputs.v = NumberSource(p.dtype_v, seed + 2).fill(kv);
+  if (!p.kv_combined && !one_copy) inputs.v = NumberSource(p.dtype_v, seed + 2).fill(kv);
   inputs.v_offset = half * dtype_bits(p.dtype_k) / 8;
   fill_block_table(p, inputs.block_table);
   fill_lengths(p, seed + 3, inputs);
