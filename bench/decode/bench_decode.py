@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times Cubist's decode kernels on this GPU, beside the kernels of others where they are at hand.
 
-    CUBIST_LIBRARY=build/release/src/libcubist.so python3 bench/decode/bench_decode.py --out docs/results/h200-decode.json
+    LIBCUBIST=build/release/src/libcubist.so python3 bench/decode/bench_decode.py --out docs/results/h200-decode.json
     ... --kit KIT/peers.py       also times that kit's peers, in the same run on the same tensors
 
 Every kernel of a step is included and host time is not: calls are captured in a CUDA graph, each over other KV slots, so that

@@ -5,8 +5,8 @@ selector's own plan. `make_mla(point)`: the same for MLA, whose slots are (kv,),
 what grouping tokens and heads saves. `make_planned(point, plan)` launches any plan given as a dict.
 
 A point has: hq, hkv, d, dtype ('bf16' or 'fp8': type of the KV cache), page, batch, s_qo, kv, scale, layout ('HND' or 'NHD'),
-q and out [batch * s_qo, hq, d] bf16, slots [(k, v)], page_table and seqlens int32. Environment: CUBIST_LIBRARY, the shared
-library; CUBIST_MANIFEST, where not the checkout's.
+q and out [batch * s_qo, hq, d] bf16, slots [(k, v)], page_table and seqlens int32. Environment: LIBCUBIST, the shared
+library; LIBCUBIST_MANIFEST, where not the checkout's.
 """
 import ctypes as c
 import json
@@ -17,7 +17,7 @@ import pathlib
 import torch
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MANIFEST = os.environ.get("CUBIST_MANIFEST", str(ROOT / "manifests" / "cubist-decode.json"))
+MANIFEST = os.environ.get("LIBCUBIST_MANIFEST", str(ROOT / "manifests" / "cubist-decode.json"))
 I32, I64, U32, U64, PTR = c.c_int32, c.c_int64, c.c_uint32, c.c_uint64, c.c_void_p
 
 
@@ -73,7 +73,7 @@ class Library:
     """libcubist with its manifest open; every failure raises with the library's own message."""
 
     def __init__(self):
-        self.lib = c.CDLL(os.environ.get("CUBIST_LIBRARY", "libcubist.so.0"))
+        self.lib = c.CDLL(os.environ.get("LIBCUBIST", "libcubist.so.0"))
         self.lib.cubist_last_error_message.restype = c.c_char_p
         names = (c.c_char_p * 1)(MANIFEST.encode())
         options = RuntimeOptions(c.sizeof(RuntimeOptions), 1, names, 1, 0, None)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times every way to launch each of a grid of problems: what the selector's model of time is fitted to and judged by.
 
-    CUBIST_LIBRARY=... python3 bench/decode/sweep.py --out docs/results/h200-decode-sweep.json
+    LIBCUBIST=... python3 bench/decode/sweep.py --out docs/results/h200-decode-sweep.json
 
 A row: the problem, what was launched (kernel, num_ctas_kv) and its time; `chosen` marks the selector's own choice. Prints how
 much slower the choice is than the best of its problem.
