@@ -18,7 +18,9 @@ void prefault(void* memory, std::size_t bytes) {
   const std::uintptr_t first = (begin + kPage - 1) / kPage * kPage;
   const std::uintptr_t end = (begin + bytes) / kPage * kPage;
   if (end <= first) return;
-  ::madvise(static_cast<char*>(memory) + (first - begin), end - first, kPopulateWrite);
+  char* pages = static_cast<char*>(memory) + (first - begin);
+  ::madvise(pages, end - first, MADV_HUGEPAGE);  // fewer and larger ones, where there are any
+  ::madvise(pages, end - first, kPopulateWrite);
 }
 
 }  // namespace cubist
