@@ -1,16 +1,36 @@
 #include "runtime/trusted_manifest.h"
 
-#include <functional>
-
 #include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <span>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "manifest/parse.h"
 #include "registry/manifest_index.h"
 #include "runtime/manifest_path.h"
 
 namespace cubist::runtime {
 namespace {
+
+/// Serials count by the name that was signed, and a file's name is not signed.
+void warn_of_other_name(const std::string& name, const std::string& path) {
+  const std::filesystem::path file(path);
+  if (file.stem() == name) return;
+  const std::vector<std::string> folders = manifest_folders();
+  // A store given by a flag is not among those.
+  const bool in_store = file.parent_path().filename() == "manifests";
+  const bool by_name =
+      in_store || std::any_of(folders.begin(), folders.end(), [&](const auto& folder) {
+        return std::filesystem::path(folder) / file.filename() == file;
+      });
+  if (!by_name) return;
+  log(LogLevel::kWarning,
+      "'{}' is the signed manifest '{}' under another name: older ones of '{}' are not told from "
+      "it",
+      path, name, file.stem().string());
+}
 
 using Parse = std::function<Result<Manifest>()>;
 
@@ -20,14 +40,16 @@ Result<TrustedManifest> open_trusted(std::string_view text, const std::string& p
                                      trust::Trust& trust, const Parse& parse) {
   TrustedManifest opened;
   opened.shipped = is_shipped(path);
-  CUBIST_ASSIGN_OR_RETURN(
-      opened.signed_by,
-      trust.check_manifest({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}, path,
-                           opened.shipped));
+  const std::span<const std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(text.data()),
+                                            text.size());
+  CUBIST_ASSIGN_OR_RETURN(opened.signed_by, trust.check_manifest(bytes, path, opened.shipped));
   CUBIST_ASSIGN_OR_RETURN(opened.manifest, parse());
-  CUBIST_RETURN_IF_ERROR(
-      trust.check_facts({opened.manifest.name, opened.manifest.serial, opened.manifest.expires},
-                        path, opened.signed_by.has_value()));
+  const Manifest& manifest = opened.manifest;
+  const bool is_signed = opened.signed_by.has_value();
+  CUBIST_RETURN_IF_ERROR(trust.check_facts({manifest.name, manifest.serial, manifest.expires,
+                                            is_signed ? sha256(bytes) : Sha256Digest()},
+                                           path, is_signed));
+  if (is_signed) warn_of_other_name(manifest.name, path);
   return opened;
 }
 

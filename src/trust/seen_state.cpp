@@ -17,6 +17,7 @@
 
 // { "schema": "cubist.seen", "schema_version": 1,
 //   "serials": { "manifest NAME": 7, "revocations NAME": 4, "keys": 2 },
+//   "sha256": { "manifest NAME": "SHA-256" }, "lists": { "SHA-256 of a path": "NAME" },
 //   "retired_keys": [ "RW..." ], "statements": [ "SHA-256" ] }
 
 namespace cubist::trust {
@@ -89,11 +90,26 @@ std::int64_t Seen::serial_of(const std::string& what) const {
   return found == serials.end() ? 0 : found->second;
 }
 
+std::optional<Sha256Digest> Seen::hash_of(const std::string& what) const {
+  const auto found = hashes.find(what);
+  return found == hashes.end() ? std::nullopt : std::optional(found->second);
+}
+
 bool Seen::merge(const Seen& other) {
   bool changed = false;
   for (const auto& [what, serial] : other.serials) {
-    if (serial <= serial_of(what)) continue;
+    if (serial < serial_of(what)) continue;
+    const auto hash = other.hash_of(what);
+    if (serial == serial_of(what) && (!hash || hash_of(what))) continue;
     serials[what] = serial;
+    hashes.erase(what);
+    if (hash) hashes[what] = *hash;
+    changed = true;
+  }
+  for (const auto& [path, name] : other.lists) {
+    const auto [at, is_new] = lists.insert({path, name});
+    if (!is_new && at->second == name) continue;
+    at->second = name;
     changed = true;
   }
   for (const PublicKey& key : other.retired) changed = retired.insert(key).second || changed;
@@ -107,7 +123,8 @@ Result<Seen> parse_seen(std::string_view text, std::string_view file_name) {
   CUBIST_ASSIGN_OR_RETURN(const Document document, Document::parse(text, file_name));
   const DocumentNode root = document.root();
   if (!root.is_object()) root.complain("expected an object");
-  root.allow_only({"schema", "schema_version", "serials", "retired_keys", "statements"});
+  root.allow_only(
+      {"schema", "schema_version", "serials", "sha256", "lists", "retired_keys", "statements"});
   std::string schema;
   if (root.required("schema").read(schema) && schema != "cubist.seen") {
     root.member("schema").complain(fmt::format("is {}, expected cubist.seen", in_quotes(schema)));
@@ -119,6 +136,23 @@ Result<Seen> parse_seen(std::string_view text, std::string_view file_name) {
   if (!serials.is_object()) serials.complain("expected an object");
   for (const std::string& what : serials.keys()) {
     serials.member(what).read_integer(seen.serials[what], 1, kMaxSerial);
+  }
+  const auto read_digest = [](const DocumentNode& node, std::string_view hex) {
+    const auto digest = Sha256Digest::parse(hex);
+    if (!digest) node.complain(fmt::format("{} is no sha256", in_quotes(hex)));
+    return digest;
+  };
+  const DocumentNode hashes = root.member("sha256");  // states may lack both
+  for (const std::string& what : hashes.keys()) {
+    std::string hex;
+    if (!hashes.member(what).read(hex)) continue;
+    if (const auto digest = read_digest(hashes, hex)) seen.hashes[what] = *digest;
+  }
+  const DocumentNode lists = root.member("lists");
+  for (const std::string& path : lists.keys()) {
+    std::string name;
+    if (!lists.member(path).read(name)) continue;
+    if (const auto digest = read_digest(lists, path)) seen.lists[*digest] = name;
   }
   std::vector<std::string> lines;
   root.required("retired_keys").read_strings(lines);
@@ -132,10 +166,8 @@ Result<Seen> parse_seen(std::string_view text, std::string_view file_name) {
   lines.clear();
   root.required("statements").read_strings(lines);
   for (const std::string& line : lines) {
-    if (const auto digest = Sha256Digest::parse(line)) {
+    if (const auto digest = read_digest(root.member("statements"), line)) {
       seen.statements.insert(*digest);
-    } else {
-      root.member("statements").complain(fmt::format("{} is no sha256", in_quotes(line)));
     }
   }
   CUBIST_RETURN_IF_ERROR(document.status());
@@ -149,7 +181,22 @@ std::string write_seen(const Seen& seen) {
     out += fmt::format("{}    {}: {}", separator, json_string(what), serial);
     separator = ",\n";
   }
-  out += seen.serials.empty() ? "},\n  \"retired_keys\": [" : "\n  },\n  \"retired_keys\": [";
+  out += seen.serials.empty() ? "},\n" : "\n  },\n";
+  out += "  \"sha256\": {";
+  separator = "\n";
+  for (const auto& [what, digest] : seen.hashes) {
+    out += fmt::format("{}    {}: \"{}\"", separator, json_string(what), digest.hex());
+    separator = ",\n";
+  }
+  out += seen.hashes.empty() ? "},\n" : "\n  },\n";
+  out += "  \"lists\": {";
+  separator = "\n";
+  for (const auto& [path, name] : seen.lists) {
+    out += fmt::format("{}    \"{}\": {}", separator, path.hex(), json_string(name));
+    separator = ",\n";
+  }
+  out += seen.lists.empty() ? "},\n" : "\n  },\n";
+  out += "  \"retired_keys\": [";
   separator = "";
   for (const PublicKey& key : seen.retired) {
     out += fmt::format("{}\"{}\"", separator, key.text());

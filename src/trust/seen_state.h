@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -15,11 +16,17 @@ namespace cubist::trust {
 /// What a user of a store has seen signed: the highest serials, and the keys that were retired.
 struct Seen {
   std::map<std::string, std::int64_t> serials;  ///< by kind and name: "manifest NAME"
+  /// SHA-256 of what had that serial, by the same key; not there for what was noted without.
+  std::map<std::string, Sha256Digest> hashes;
+  /// Names of revocation lists, by the SHA-256 of the absolute path that was configured.
+  std::map<Sha256Digest, std::string> lists;
   std::set<PublicKey> retired;
   /// SHA-256 of the key statements that were applied: the key that signed one may be retired since.
   std::set<Sha256Digest> statements;
 
   std::int64_t serial_of(const std::string& what) const;
+  /// The hash that goes with it; nothing if none is known.
+  std::optional<Sha256Digest> hash_of(const std::string& what) const;
   /// Takes in whatever is higher or new in `other`; whether anything was.
   bool merge(const Seen& other);
 };
@@ -29,6 +36,8 @@ class SeenState {
  public:
   /// An empty folder keeps nothing.
   explicit SeenState(std::string folder);
+
+  std::string file() const { return folder_ + "/" + file_name_; }
 
   /// What is noted there; nothing where there is no file.
   /// errors  kUntrusted: the file is a link, no file, or somebody else's; kIntegrity: it is broken;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <initializer_list>
+#include <iterator>
 
 #include "base/date.h"
 #include "base/file.h"
@@ -81,6 +84,7 @@ Status Trust::read_keys() {
     if (seen_.retired.contains(key)) {
       log(LogLevel::kInfo, "key {} was retired by its publisher and is not trusted any more",
           key.id.text());
+      retired_.push_back(key);
     } else if (!contains(keys_, key)) {
       keys_.push_back(key);
     }
@@ -92,9 +96,9 @@ Status Trust::read_keys() {
 /// since.
 Status Trust::check_statement(const KeyStatement& statement) const {
   if (seen_.statements.contains(statement.sha256)) return {};
-  CUBIST_ASSIGN_OR_RETURN(const SignedText signed_text,
-                          read_signed_file(statement.file, kMaxStatementBytes, keys_));
-  if (sha256(bytes_of(signed_text.text)) == statement.sha256) return {};
+  const auto signed_text = read_signed_file(statement.file, kMaxStatementBytes, keys_);
+  if (!signed_text) return with_retired(signed_text.error());
+  if (sha256(bytes_of(signed_text->text)) == statement.sha256) return {};
   return fail(StatusCode::kIntegrity, "'{}' changed while it was read; try again", statement.file);
 }
 
@@ -119,6 +123,8 @@ Status Trust::apply_statements() {
   for (const KeyStatement& told : statements) {
     CUBIST_RETURN_IF_ERROR(check_statement(told));
     fresh.statements.insert(told.sha256);
+    std::copy_if(keys_.begin(), keys_.end(), std::back_inserter(retired_),
+                 [&](const PublicKey& key) { return contains(told.retire, key); });
     std::erase_if(keys_, [&](const PublicKey& key) { return contains(told.retire, key); });
     fresh.retired.insert(told.retire.begin(), told.retire.end());
     for (const PublicKey& key : told.add) {
@@ -134,8 +140,8 @@ Status Trust::apply_statements() {
                   "'{}' leaves no key that is trusted; get a later statement, or pin a new key",
                   statements.back().file);
     }
-    CUBIST_RETURN_IF_ERROR(
-        check_serial(kKeys, statements.back().serial, statements.back().file, fresh));
+    const KeyStatement& last = statements.back();
+    CUBIST_RETURN_IF_ERROR(check_serial(kKeys, last.serial, last.sha256, last.file, fresh));
   }
   note(fresh);
   return {};
@@ -144,11 +150,12 @@ Status Trust::apply_statements() {
 Status Trust::read_lists() {
   Seen fresh;
   for (const std::string& file : settings_.revocations) {
-    CUBIST_ASSIGN_OR_RETURN(const SignedText signed_text,
-                            read_signed_file(file, kMaxListBytes, keys_));
-    CUBIST_ASSIGN_OR_RETURN(RevocationList list, parse_revocations(signed_text.text, file));
-    CUBIST_RETURN_IF_ERROR(
-        check_serial(fmt::format("revocations {}", list.name), list.serial, file, fresh));
+    const auto signed_text = read_signed_file(file, kMaxListBytes, keys_);
+    if (!signed_text) return with_retired(signed_text.error());
+    CUBIST_ASSIGN_OR_RETURN(RevocationList list, parse_revocations(signed_text->text, file));
+    CUBIST_RETURN_IF_ERROR(check_serial(fmt::format("revocations {}", list.name), list.serial,
+                                        sha256(bytes_of(signed_text->text)), file, fresh));
+    check_list_name(list, fresh);
     warn_if_expired(file, list.expires);
     revoked_.add(list);
     lists_.push_back(std::move(list));
@@ -157,11 +164,65 @@ Status Trust::read_lists() {
   return {};
 }
 
-Status Trust::check_serial(const std::string& what, std::int64_t serial, const std::string& file,
-                           Seen& fresh) const {
+/// Lists of other names are counted apart, so that one in another's place lifts its bars.
+void Trust::check_list_name(const RevocationList& list, Seen& fresh) const {
+  std::error_code error;
+  const std::string path = std::filesystem::absolute(list.file, error).lexically_normal().string();
+  if (error) return;
+  const Sha256Digest place = sha256(bytes_of(path));
+  const auto before = seen_.lists.find(place);
+  if (before != seen_.lists.end() && before->second != list.name) {
+    log(LogLevel::kWarning,
+        "the revocation list '{}' is called '{}'; the one that was there before, '{}', is not "
+        "configured by this path any more, and what it alone revoked is not revoked now. Put that "
+        "one back, or accept this one with --accept-older-serial",
+        list.file, list.name, before->second);
+    if (!settings_.accept_older_serial) return;
+  }
+  fresh.lists[place] = list.name;
+}
+
+std::string Trust::retired_text() const {
+  if (retired_.empty()) return "";
+  std::string ids;
+  for (const PublicKey& key : retired_) ids += (ids.empty() ? "" : ", ") + key.id.text();
+  return fmt::format("pinned here and retired by a key statement: {} (remembered in {})", ids,
+                     settings_.state_folder.empty()
+                         ? "this process"
+                         : in_quotes(SeenState(settings_.state_folder).file()));
+}
+
+tl::unexpected<Error> Trust::with_retired(const Error& error) const {
+  if (error.code() != StatusCode::kUntrusted || retired_.empty()) {
+    return tl::unexpected<Error>(error);
+  }
+  return fail(error.code(), "{}. {}", error.message(), retired_text());
+}
+
+Status Trust::check_serial(const std::string& what, std::int64_t serial, const Sha256Digest& sha256,
+                           const std::string& file, Seen& fresh) const {
   const std::int64_t before = seen_.serial_of(what);
+  for (const Seen* seen : std::initializer_list<const Seen*>{&seen_, &fresh}) {
+    const auto hash = seen->hash_of(what);
+    if (serial == 0 || serial != seen->serial_of(what) || !hash || *hash == sha256) continue;
+    const std::string problem = fmt::format(
+        "'{}' has serial {}, as another one that was seen before, but not its text "
+        "(sha256 {}, before {})",
+        file, serial, sha256.hex(), hash->hex());
+    if (!settings_.accept_older_serial) {
+      return fail(StatusCode::kUntrusted,
+                  "{}: a publisher gives each version a higher serial. Get the newest, or accept "
+                  "this one for once with --accept-older-serial",
+                  problem);
+    }
+    log(LogLevel::kWarning, "{}; accepted", problem);
+    return {};
+  }
   if (serial >= before) {
-    if (serial > fresh.serial_of(what)) fresh.serials[what] = serial;
+    if (serial > fresh.serial_of(what)) {
+      fresh.serials[what] = serial;
+      fresh.hashes[what] = sha256;
+    }
     return {};
   }
   if (settings_.accept_older_serial) {
@@ -199,8 +260,9 @@ Result<std::optional<SignedBy>> Trust::check_manifest(std::span<const std::uint8
                                                       const std::optional<std::string>& signature,
                                                       bool shipped) const {
   if (checks_signatures() && signature) {
-    CUBIST_ASSIGN_OR_RETURN(SignedBy by, check_signed(bytes, *signature, file, keys_));
-    return std::optional<SignedBy>(std::move(by));
+    auto by = check_signed(bytes, *signature, file, keys_);
+    if (!by) return with_retired(by.error());
+    return std::optional<SignedBy>(std::move(*by));
   }
   const Policy policy = manifest_signatures();
   if (shipped || policy == Policy::kAllow) return std::optional<SignedBy>();
@@ -218,12 +280,20 @@ Result<std::optional<SignedBy>> Trust::check_manifest(std::span<const std::uint8
 }
 
 Status Trust::check_facts(const ManifestFacts& facts, const std::string& file, bool is_signed) {
-  warn_if_expired(file, facts.expires);
-  if (!is_signed) return {};
-  Seen fresh;
-  CUBIST_RETURN_IF_ERROR(check_serial("manifest " + facts.name, facts.serial, file, fresh));
+  CUBIST_ASSIGN_OR_RETURN(const Seen fresh, compare_facts(facts, file, is_signed));
   note(fresh);
   return {};
+}
+
+Result<Seen> Trust::compare_facts(const ManifestFacts& facts, const std::string& file,
+                                  bool is_signed) const {
+  warn_if_expired(file, facts.expires);
+  Seen fresh;
+  if (is_signed) {
+    CUBIST_RETURN_IF_ERROR(
+        check_serial("manifest " + facts.name, facts.serial, facts.sha256, file, fresh));
+  }
+  return fresh;
 }
 
 }  // namespace cubist::trust

@@ -21,6 +21,7 @@ struct ManifestFacts {
   std::string name;
   std::int64_t serial = 0;  ///< 0: not said
   std::string expires;      ///< "2027-01-31"; empty: not said
+  Sha256Digest sha256{};    ///< of its text
 };
 
 /// The keys, lists and memory that the settings name, read and checked. To be opened once and asked
@@ -67,10 +68,19 @@ class Trust {
                                                  const std::optional<std::string>& signature,
                                                  bool shipped) const;
 
-  /// Refuses a signed manifest that is older than one of its name seen before, notes a newer one,
-  /// and warns of one that has expired, signed or not.
-  /// errors  kUntrusted: older
+  /// Refuses a signed manifest that is older than one of its name seen before, or another of the
+  /// same serial, notes a newer one, and warns of one that has expired, signed or not.
+  /// errors  kUntrusted: older, or another
   Status check_facts(const ManifestFacts& facts, const std::string& file, bool is_signed);
+  /// The same, but notes nothing: for one that is not in use yet.
+  /// returns  what to note() once it is
+  Result<Seen> compare_facts(const ManifestFacts& facts, const std::string& file,
+                             bool is_signed) const;
+  void note(const Seen& fresh);
+
+  /// Keys that are pinned and were retired, and where that is remembered, for people; empty if
+  /// there are none.
+  std::string retired_text() const;
 
  private:
   explicit Trust(Settings settings) : settings_(std::move(settings)) {}
@@ -78,12 +88,16 @@ class Trust {
   Status check_statement(const KeyStatement& statement) const;
   Status apply_statements();
   Status read_lists();
-  Status check_serial(const std::string& what, std::int64_t serial, const std::string& file,
-                      Seen& fresh) const;
-  void note(const Seen& fresh);
+  /// sha256  of the document, which a second one of the same serial must have
+  Status check_serial(const std::string& what, std::int64_t serial, const Sha256Digest& sha256,
+                      const std::string& file, Seen& fresh) const;
+  void check_list_name(const RevocationList& list, Seen& fresh) const;
+  /// A refusal, with what retired keys have to do with it.
+  tl::unexpected<Error> with_retired(const Error& error) const;
 
   Settings settings_;
   std::vector<PublicKey> keys_;
+  std::vector<PublicKey> retired_;  ///< of those that were pinned
   std::vector<RevocationList> lists_;
   RevokedKernels revoked_;
   Seen seen_;

@@ -53,6 +53,34 @@ TEST_CASE("only what is higher or new is taken in") {
   CHECK(seen.serial_of("manifest o") == 0);
 }
 
+TEST_CASE("a hash stays beside its serial, and a state without hashes is read") {
+  const std::string what = "manifest m";
+  const Sha256Digest first = *Sha256Digest::parse(std::string(64, 'a'));
+  const Sha256Digest second = *Sha256Digest::parse(std::string(64, 'b'));
+  Seen seen = seen_of(what, 7);
+  Seen told = seen_of(what, 7);
+  told.hashes[what] = first;
+  CHECK(seen.merge(told));
+  CHECK_FALSE(seen.merge(told));
+  told.hashes[what] = second;
+  CHECK_FALSE(seen.merge(told));
+  CHECK(seen.hash_of(what) == first);
+  seen.lists[second] = "advisories";
+  const auto again = parse_seen(write_seen(seen), "s.json");
+  REQUIRE(again);
+  CHECK(again->hashes == seen.hashes);
+  CHECK(again->lists == seen.lists);
+  CHECK(seen.merge(seen_of(what, 8)));
+  CHECK_FALSE(seen.hash_of(what));
+  const auto old = parse_seen(
+      R"({"schema": "cubist.seen", "schema_version": 1, "serials": {"manifest m": 7},
+          "retired_keys": [], "statements": []})",
+      "s.json");
+  REQUIRE(old);
+  CHECK(old->serial_of(what) == 7);
+  CHECK_FALSE(old->hash_of(what));
+}
+
 TEST_CASE("a state is noted with mode 0600, and nothing is written for what is known") {
   const Scratch scratch;
   const std::string folder = scratch / "store/state";

@@ -201,6 +201,37 @@ TEST_CASE("an older manifest is refused once a newer one was seen, until it is a
   CHECK_FALSE(Trust::open(settings)->check_facts({"m", 7, ""}, "m.json", true));
 }
 
+TEST_CASE("another manifest of a serial that was seen is refused") {
+  const Publisher publisher;
+  const Signer signer;
+  Settings settings = publisher.settings(signer);
+  const Sha256Digest other = *Sha256Digest::parse(std::string(64, 'a'));
+  REQUIRE(Trust::open(settings)->check_facts({"m", 7, ""}, "m.json", true));
+  const Status refused = Trust::open(settings)->check_facts({"m", 7, "", other}, "n.json", true);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code() == StatusCode::kUntrusted);
+  CHECK_THAT(refused.error().message(), Contains("'n.json' has serial 7") && Contains(other.hex()));
+  // Without a serial nothing is said about which is newer.
+  CHECK(Trust::open(settings)->check_facts({"o", 0, ""}, "o.json", true));
+  CHECK(Trust::open(settings)->check_facts({"o", 0, "", other}, "o.json", true));
+  settings.accept_older_serial = true;
+  CHECK(Trust::open(settings)->check_facts({"m", 7, "", other}, "n.json", true));
+  settings.accept_older_serial = false;
+  CHECK(Trust::open(settings)->check_facts({"m", 7, ""}, "m.json", true));
+}
+
+TEST_CASE("what is compared is noted only when somebody says so") {
+  const Publisher publisher;
+  const Signer signer;
+  const Settings settings = publisher.settings(signer);
+  Trust trust = *Trust::open(settings);
+  const auto fresh = trust.compare_facts({"m", 7, ""}, "m.json", true);
+  REQUIRE(fresh);
+  CHECK(Trust::open(settings)->seen().serial_of("manifest m") == 0);
+  trust.note(*fresh);
+  CHECK(Trust::open(settings)->seen().serial_of("manifest m") == 7);
+}
+
 TEST_CASE("a fresh store has seen nothing, and a store that cannot be written warns and works") {
   const Publisher publisher;
   const Signer signer;
