@@ -14,6 +14,7 @@
 #include "manifest_names.h"
 #include "print_json.h"
 #include "runtime/runtime.h"
+#include "trust_options.h"
 #include "workingset/set_file.h"
 
 namespace cubist::tools {
@@ -79,6 +80,7 @@ Result<std::shared_ptr<runtime::Runtime>> open_runtime(const PrepareArguments& a
   }
   options.store_dir = arguments.store;
   options.offline = arguments.offline;
+  CUBIST_ASSIGN_OR_RETURN(options.trust, trust_settings());
   return runtime::Runtime::open(options);
 }
 
@@ -185,6 +187,7 @@ void add_prepare_command(CommandContext context) {
       ->check(CLI::NonNegativeNumber);
   command->add_option("--threads", arguments->threads, "Threads that load (default: as suits)")
       ->check(CLI::Range(1, 256));
+  add_trust_options(*command);
   add_common_options(*command, context.common);
   command->callback([context, arguments] {
     context.exit_code = run_prepare_command(*arguments, context.common);
