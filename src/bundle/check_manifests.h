@@ -28,6 +28,8 @@ struct Checks {
   std::function<Status(const IncomingManifest&, const Manifest&)> manifest;
   /// Whether a kernel may come in at all, such as one that was revoked.
   std::function<Status(const Sha256Digest&, std::string_view name)> kernel;
+  /// Told once every manifest is in its place, where the bundle is installed.
+  std::function<void()> installed;
 };
 
 /// Reads and checks everything but the kernels' bytes: each manifest against its digest and the

@@ -47,6 +47,7 @@ Result<InstallReport> install(const Bundle& bundle, const Store& store,
     CUBIST_RETURN_IF_ERROR(put_in_place(place, folder, in_store ? store.root() + "/tmp" : folder));
     report.manifests.push_back({place.name, place.path, place.same_text});
   }
+  if (options.checks.installed) options.checks.installed();
   return report;
 }
 

@@ -122,7 +122,8 @@ Result<bundle::Bundle> open_staged(const RemoteBundle& remote, const StagedBundl
 }
 
 Result<PullReport> pull_file(const RemoteBundle& remote, const std::string& target,
-                             Clients& clients, const PullOptions& options) {
+                             Clients& clients, const PullOptions& options,
+                             const std::function<Status(const bundle::Bundle&)>& accept) {
   constexpr std::size_t kShownDigits = 8;
   CUBIST_ASSIGN_OR_RETURN(const std::string path, real_target(target));
   const std::string staged_path =
@@ -146,6 +147,10 @@ Result<PullReport> pull_file(const RemoteBundle& remote, const std::string& targ
   if (!opened) {
     file->remove();
     return forward_error(opened);
+  }
+  if (Status accepted = accept ? accept(*opened) : Status(); !accepted) {
+    file->remove();
+    return forward_error(accepted);
   }
   CUBIST_RETURN_IF_ERROR(file->publish(path));
   return report;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -41,8 +42,10 @@ Result<bundle::Bundle> open_staged(const RemoteBundle& remote, const StagedBundl
 /// What a run that is stopped has brought lies in <target>.<8 digits>.part, from which the next one
 /// goes on.
 ///
-/// errors  also kInvalidArgument: something that is no regular file has that name
+/// accept  asked with the whole bundle before it gets its name; may be empty
+/// errors  also kInvalidArgument: something that is no regular file has that name; those of accept
 Result<PullReport> pull_file(const RemoteBundle& remote, const std::string& target,
-                             Clients& clients, const PullOptions& options);
+                             Clients& clients, const PullOptions& options,
+                             const std::function<Status(const bundle::Bundle&)>& accept = {});
 
 }  // namespace cubist::oci

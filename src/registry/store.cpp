@@ -99,7 +99,7 @@ Result<Store> Store::open(std::string_view root_override, std::optional<trust::P
   }
   for (const std::string& layer : store.layers()) {
     CUBIST_RETURN_IF_ERROR(
-        trust::check_folder(layer, {"sha256", "tmp", "index", "state"}, *foreign));
+        trust::check_folder(layer, {"sha256", "tmp", "index", "state", "manifests"}, *foreign));
   }
   return store;
 }

@@ -281,13 +281,61 @@ def check_trust(tool, site, folder):
     check_fails(tool("bundle", "install", signed, "--store", nowhere, "--trusted-key", folder / "bad.pub"), 4, "made.json")
     check_fails(tool("bundle", "install", unsigned, "--store", nowhere, *trusted, "--manifest-signatures", "refuse"), 4,
                 "made.json", "not signed")
+    renamed = folder / "renamed.zip"
+    with zipfile.ZipFile(signed) as made:
+        document = json.loads(made.read("bundle.json"))
+    check(document["manifests"][0]["name"] == "made", "a bundle's manifest has its own name")
+    rewritten(signed, renamed, lambda name, data: [
+        (name.replace("made", "prod"), data.replace(b"made", b"prod") if name == "bundle.json" else data, 0o100644)])
+    check_fails(tool("bundle", "install", renamed, "--store", nowhere, *trusted), 4, "signed as manifest 'made', not 'prod'",
+                "--as")
+    run = tool("bundle", "install", renamed, "--store", folder / "as", *trusted, "--as", "prod")
+    check(run.code == 0, "with a name of the user's", run)
+
+    # What is not installed leaves what is there usable.
+    document = json.loads(site.manifest.read_text())
+    newer = folder / "newer"
+    newer.mkdir()
+    document["packs"][0]["sources"][0]["location"] = str(site.folder / "tree")
+    bundles = []
+    for serial in (1, 2):
+        (newer / "made.json").write_text(json.dumps({**document, "serial": serial}))
+        sign(newer / "made.json")
+        bundles.append(folder / f"serial{serial}.zip")
+        made = tool("bundle", "create", "--manifest", newer / "made.json", "--all", "-o", bundles[-1])
+        check(made.code == 0, "create", made)
+    kept = folder / "kept"
+    strict = [*trusted, "--manifest-signatures", "refuse"]
+    check(tool("bundle", "install", bundles[0], "--store", kept, *strict).code == 0, "the older one")
+    check_fails(tool("bundle", "install", bundles[1], "--store", kept, *strict), 2, "another manifest is called 'made'")
+    for run in ("is still the newest", "and again"):
+        check(tool("bundle", "install", bundles[0], "--store", kept, *strict).code == 0, run)
+    check(tool("bundle", "install", bundles[1], "--store", kept, *strict, "--replace").code == 0, "the newer one")
+    check_fails(tool("bundle", "install", bundles[0], "--store", kept, *strict, "--replace"), 4, "2 was seen before")
+
+    shipped = folder / "shipped.zip"
+    made = tool("bundle", "create", "--manifest", "cubist-decode", "--all", "-o", shipped)
+    check(made.code == 0, "create of a shipped one", made)
+    check(tool("bundle", "install", shipped, "--store", folder / "same", *strict, CUBIST_MANIFESTS=None).code == 0,
+          "a shipped manifest, which its name means")
+    check_fails(tool("bundle", "install", shipped, "--store", nowhere, *strict, "--as", "mine", CUBIST_MANIFESTS=None), 4,
+                "is not signed")
+
+    (folder / "open").mkdir()
+    (folder / "open").chmod(0o777)
+    check_fails(tool("bundle", "install", signed, "--store", folder / "open", *trusted, CUBIST_FOREIGN_STORE="refuse"), 4,
+                "can be written by everybody")
+    check(not stored(folder / "open"), "nothing was installed")
+    warned = tool("bundle", "install", signed, "--store", folder / "open", *trusted)
+    check(warned.code == 0 and "can be written by everybody" in warned.err, "or warned of", warned)
+
     revocations = folder / "revoked.json"
     revocations.write_text(json.dumps({"schema": "cubist.revocations", "schema_version": 1, "serial": 1, "entries": [
         {"sha256": sha256(KERNELS["kernel_3"]), "reason": "wrong results"}]}))
     sign(revocations)
     check_fails(tool("bundle", "install", signed, "--store", nowhere, *trusted, "--revocations", revocations), 4,
-                "kernel_3", "wrong results")
-    check_fails(site.create(folder / "r.zip", "--all", *trusted, "--revocations", revocations), 4, "kernel_3")
+                "kernel_3", "wrong results", "leaves this kernel out")
+    check_fails(site.create(folder / "r.zip", "--all", *trusted, "--revocations", revocations), 4, "kernel_3", "--kernel")
     check(not (nowhere / "sha256").exists() and not (nowhere / "manifests").exists(), "nothing was installed")
 
 

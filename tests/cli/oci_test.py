@@ -89,6 +89,13 @@ def check_pull(tool, folder, registry, file, digest, kernels):
         (folder / "back.zip").unlink(missing_ok=True)
         run = tool("pull", place + what, "-o", folder / "back.zip")
         check(run.code == 0 and (folder / "back.zip").read_bytes() == file.read_bytes(), f"{what} comes back", run)
+    unchecked = tool("pull", f"{place}:v1", "-o", folder / "unchecked.zip", "--manifest-signatures", "refuse")
+    check_fails(unchecked, 4, "no key is trusted")
+    check(not list(folder.glob("unchecked.zip*")), "a file that is not trusted gets no name")
+    (folder / "open").mkdir()
+    (folder / "open").chmod(0o777)
+    check_fails(tool("pull", f"{place}:v1", "--store", folder / "open", CUBIST_FOREIGN_STORE="refuse"), 4,
+                "can be written by everybody")
     run = tool("pull", f"{place}:v1", "-o", folder / "back.zip", "--parallel", 1, "--quiet")
     check(run.code == 0 and not run.out, "over an older file, quietly", run)
     check(not list(folder.glob("back.zip.*")), "nothing is left beside it")

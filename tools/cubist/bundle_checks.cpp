@@ -1,5 +1,7 @@
 #include "bundle_checks.h"
 
+#include <memory>
+
 #include "base/file.h"
 #include "manifest/parse.h"
 #include "runtime/manifest_path.h"
@@ -17,28 +19,47 @@ bool is_shipped_text(const bundle::IncomingManifest& incoming) {
 
 }  // namespace
 
-Result<std::optional<trust::SignedBy>> signer_of(const bundle::IncomingManifest& incoming) {
+Result<std::optional<trust::SignedBy>> signer_of(const bundle::IncomingManifest& incoming,
+                                                 Incoming kind) {
   CUBIST_ASSIGN_OR_RETURN(const trust::Trust* trust, trust_of_user());
   return trust->check_manifest(
       {reinterpret_cast<const std::uint8_t*>(incoming.text.data()), incoming.text.size()},
-      incoming.origin, incoming.signature, is_shipped_text(incoming));
+      incoming.origin, incoming.signature,
+      kind == Incoming::kByOwnName && is_shipped_text(incoming));
 }
 
-Result<bundle::Checks> checks_of_user() {
+Result<bundle::Checks> checks_of_user(Incoming kind) {
   CUBIST_ASSIGN_OR_RETURN(trust::Trust * trust, trust_of_user());
   bundle::Checks checks;
-  checks.signature = [](const bundle::IncomingManifest& incoming) -> Status {
-    CUBIST_ASSIGN_OR_RETURN(const auto signer, signer_of(incoming));
+  checks.signature = [kind](const bundle::IncomingManifest& incoming) -> Status {
+    CUBIST_ASSIGN_OR_RETURN(const auto signer, signer_of(incoming, kind));
     return {};
   };
-  checks.manifest = [trust](const bundle::IncomingManifest& incoming, const Manifest& manifest) {
+  const auto fresh = std::make_shared<trust::Seen>();
+  checks.manifest = [=](const bundle::IncomingManifest& incoming,
+                        const Manifest& manifest) -> Status {
     const bool is_signed = incoming.signature && trust->checks_signatures();
-    return trust->check_facts({manifest.name, manifest.serial, manifest.expires}, incoming.origin,
-                              is_signed);
+    if (is_signed && kind != Incoming::kRenamed && manifest.name != incoming.part->name) {
+      return fail(StatusCode::kUntrusted,
+                  "'{}' is signed as manifest '{}', not '{}': older ones could not be told from "
+                  "it. Get a bundle made by 'cubist bundle create', or give it a name with --as",
+                  incoming.origin, manifest.name, incoming.part->name);
+    }
+    CUBIST_ASSIGN_OR_RETURN(const trust::Seen seen,
+                            trust->compare_facts({manifest.name, manifest.serial, manifest.expires,
+                                                  incoming.part->text.sha256},
+                                                 incoming.origin, is_signed));
+    fresh->merge(seen);
+    return {};
   };
-  checks.kernel = [trust](const Sha256Digest& digest, std::string_view name) {
-    return trust->revoked().check(digest, name);
+  checks.kernel = [trust](const Sha256Digest& digest, std::string_view name) -> Status {
+    const Status allowed = trust->revoked().check(digest, name);
+    if (allowed) return {};
+    return fail(allowed.error().code(),
+                "{}. Nothing of the bundle is used; get one that leaves this kernel out",
+                allowed.error().message());
   };
+  checks.installed = [=] { trust->note(*fresh); };
   return checks;
 }
 

@@ -35,9 +35,9 @@ struct Inspected {
 
 /// Everything in the bundle against bundle.json, the user's keys and revocations.
 Status verify(const bundle::Bundle& opened, unsigned threads, Inspected& inspected) {
-  CUBIST_ASSIGN_OR_RETURN(bundle::Checks checks, checks_of_user());
+  CUBIST_ASSIGN_OR_RETURN(bundle::Checks checks, checks_of_user(Incoming::kByOwnName));
   checks.signature = [&](const bundle::IncomingManifest& incoming) -> Status {
-    CUBIST_ASSIGN_OR_RETURN(const auto signer, signer_of(incoming));
+    CUBIST_ASSIGN_OR_RETURN(const auto signer, signer_of(incoming, Incoming::kByOwnName));
     if (signer) inspected.signers[incoming.part->name] = signer->key.id.text();
     return {};
   };

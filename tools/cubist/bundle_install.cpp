@@ -20,6 +20,8 @@
 #include "registry/store_layout.h"
 #include "registry/url.h"
 #include "runtime/manifest_path.h"
+#include "trust/folder_check.h"
+#include "trust_options.h"
 
 namespace cubist::tools {
 namespace {
@@ -73,14 +75,24 @@ Result<std::string> absolute_folder(const std::string& path) {
 Result<Store> store_to_install_into(const std::string& root) {
   CUBIST_ASSIGN_OR_RETURN(StoreOptions options, store_options_from_environment(root));
   if (!root.empty()) options.base_roots.clear();
-  return Store(std::move(options));
+  CUBIST_ASSIGN_OR_RETURN(const trust::Settings trust, trust_settings());
+  Store store(std::move(options));
+  for (const std::string& layer : store.layers()) {
+    CUBIST_RETURN_IF_ERROR(trust::check_folder(
+        layer, {"sha256", "tmp", "index", "state", "manifests"}, trust.foreign_store));
+  }
+  return store;
 }
 
 Result<bundle::InstallOptions> install_options(const BundleInstallArguments& arguments,
                                                const std::atomic<bool>* cancel) {
   bundle::InstallOptions options;
   CUBIST_ASSIGN_OR_RETURN(options.manifest_folder, absolute_folder(arguments.manifest_folder));
-  CUBIST_ASSIGN_OR_RETURN(options.checks, checks_of_user());
+  const bool by_own_name = arguments.name.empty() && arguments.manifest_folder.empty();
+  CUBIST_ASSIGN_OR_RETURN(options.checks,
+                          checks_of_user(by_own_name              ? Incoming::kByOwnName
+                                         : arguments.name.empty() ? Incoming::kElsewhere
+                                                                  : Incoming::kRenamed));
   options.rename_to = arguments.name;
   options.replace = arguments.replace;
   options.threads = std::clamp(std::thread::hardware_concurrency(), 2U, kMostThreads);

@@ -89,7 +89,12 @@ void narrow(const KernelFilter& filter, SelectedManifest& selected) {
 Status check_revoked(const SelectedManifest& selected) {
   CUBIST_ASSIGN_OR_RETURN(const trust::RevokedKernels* revoked, revoked_kernels());
   for (const FetchItem& item : selected.items) {
-    CUBIST_RETURN_IF_ERROR(revoked->check(item.record->sha256, item.record->name));
+    const Status allowed = revoked->check(item.record->sha256, item.record->name);
+    if (allowed) continue;
+    return fail(allowed.error().code(),
+                "{}. No bundle was made; choose kernels without it (--kernel, --working-set), or a "
+                "newer manifest",
+                allowed.error().message());
   }
   return {};
 }

@@ -75,13 +75,17 @@ void print_trust(const DoctorReport::TrustState& trust) {
     line("trust", "INVALID: {}", trust.problem);
     return;
   }
-  if (trust.keys.empty()) {
+  if (trust.keys.empty() && !trust.retired.empty()) {
+    line("trust", "no key is trusted any more, so what is signed is refused; unsigned: {}",
+         trust.manifest_signatures);
+  } else if (trust.keys.empty()) {
     line("trust", "no key is trusted: signatures are not checked; unsigned manifests: {}",
          trust.manifest_signatures);
   } else {
     line("trust", "keys {}; unsigned manifests: {}; {} key statement(s)",
          fmt::join(trust.keys, ", "), trust.manifest_signatures, trust.key_statements);
   }
+  if (!trust.retired.empty()) line("", "{}", trust.retired);
   line("", "stores that others can write: {}", trust.foreign_store);
   for (const trust::RevocationList& list : trust.lists) {
     line("revoked", "{} kernel(s) by {}, serial {}{}", list.entries.size(), list.file, list.serial,
@@ -169,6 +173,7 @@ Json trust_json(const DoctorReport::TrustState& trust) {
                {"key_statements", trust.key_statements},
                {"revocations", std::move(lists)},
                {"revoked_kernels", trust.revoked_kernels}};
+  if (!trust.retired.empty()) json["retired"] = trust.retired;
   if (!trust.problem.empty()) json["problem"] = trust.problem;
   return json;
 }

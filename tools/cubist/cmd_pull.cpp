@@ -9,6 +9,7 @@
 #include <CLI/Formatter.hpp>
 #include <nlohmann/json.hpp>
 
+#include "bundle_checks.h"
 #include "bundle_install.h"
 #include "command.h"
 #include "fetch_support.h"
@@ -34,7 +35,8 @@ constexpr const char* kPullHelp =
     R"(Takes a bundle from an OCI registry, where 'cubist push' or skopeo put it.
 
 Its kernels go into the store and its manifests into manifests/ there, as 'cubist bundle install'
-does it; with -o it is written as the file that was pushed, byte for byte. What the store has
+does it; with -o it is written as the file that was pushed, byte for byte, once its manifests are
+checked in the same way. What the store has
 is not asked for. A run that is stopped keeps what has come; the same command goes on.
 
 The registry is trusted for nothing: layers are held to their digests, manifests to their
@@ -76,8 +78,13 @@ class Pull {
     if (arguments_.output.empty()) {
       CUBIST_RETURN_IF_ERROR(into_store(pulled, clients));
     } else {
-      CUBIST_ASSIGN_OR_RETURN(pulled.report,
-                              oci::pull_file(pulled.remote, arguments_.output, clients, options_));
+      CUBIST_ASSIGN_OR_RETURN(const bundle::Checks checks, checks_of_user(Incoming::kByOwnName));
+      const auto accept = [&](const bundle::Bundle& bundle) -> Status {
+        CUBIST_RETURN_IF_ERROR(bundle::check_manifests(bundle, checks));
+        return {};
+      };
+      CUBIST_ASSIGN_OR_RETURN(pulled.report, oci::pull_file(pulled.remote, arguments_.output,
+                                                            clients, options_, accept));
     }
     pulled.report.http = clients.counters();
     pulled.seconds = elapsed();

@@ -125,6 +125,7 @@ DoctorReport::TrustState look_at_trust() {
   }
   const trust::Trust& trust = **opened;
   for (const trust::PublicKey& key : trust.keys()) state.keys.push_back(key.id.text());
+  state.retired = trust.retired_text();
   state.manifest_signatures = to_string(trust.manifest_signatures());
   state.foreign_store = to_string(trust.settings().foreign_store);
   state.key_statements = trust.settings().key_statements.size();

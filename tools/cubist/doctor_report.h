@@ -42,6 +42,7 @@ struct DoctorReport {
   };
   struct TrustState {
     std::vector<std::string> keys;  ///< numbers of those trusted now
+    std::string retired;            ///< which of those pinned are not any more; empty: none
     std::string manifest_signatures;
     std::string foreign_store;
     std::size_t key_statements = 0;
