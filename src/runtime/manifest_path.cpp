@@ -71,6 +71,15 @@ void add_stores(std::vector<std::string>& folders) {
   }
 }
 
+/// Below a store's root no link is followed: who can write there could lead it anywhere.
+bool is_linked_in_store(const fs::path& file, const std::vector<std::string>& store_folders) {
+  const bool in_store =
+      std::any_of(store_folders.begin(), store_folders.end(),
+                  [&](const auto& folder) { return file.parent_path() == folder; });
+  std::error_code error;
+  return in_store && (fs::is_symlink(file.parent_path(), error) || fs::is_symlink(file, error));
+}
+
 }  // namespace
 
 std::vector<std::string> manifest_folders() {
@@ -103,9 +112,11 @@ Result<std::string> find_manifest(std::string_view name) {
     return std::string(name);
   }
   const std::vector<std::string> folders = manifest_folders();
+  std::vector<std::string> store_folders;
+  add_stores(store_folders);
   for (const std::string& folder : folders) {
     const fs::path path = fs::path(folder) / fmt::format("{}.json", name);
-    if (is_file(path)) return path.string();
+    if (is_file(path) && !is_linked_in_store(path, store_folders)) return path.string();
   }
   const std::vector<std::string> shipped = shipped_manifests();
   return fail(
@@ -118,11 +129,14 @@ Result<std::string> find_manifest(std::string_view name) {
 
 std::vector<std::string> shipped_manifests() {
   std::vector<std::string> names;
+  std::vector<std::string> store_folders;
+  add_stores(store_folders);
   for (const std::string& folder : manifest_folders()) {
     std::error_code error;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
       const fs::path& path = entry.path();
-      if (path.extension() == ".json" && path.stem() != "schema") names.push_back(path.stem());
+      if (path.extension() != ".json" || path.stem() == "schema") continue;
+      if (!is_linked_in_store(path, store_folders)) names.push_back(path.stem());
     }
   }
   std::sort(names.begin(), names.end());

@@ -49,7 +49,8 @@ RANGES = ["--device", "b200", "--num-q-heads", "8", "--num-kv-heads", "1", "--he
 def commands_of(path):
     return (["list", "--manifest", path], ["fetch", "--all", "--manifest", path], ["verify", "--manifest", path],
             ["status", "--manifest", path], ["select", *PROBLEM, "--manifest", path],
-            ["launch", "--dry-run", *PROBLEM, "--manifest", path], ["working-set", *RANGES, "--manifest", path],
+            ["launch", "--dry-run", *PROBLEM, "--manifest", path], ["prepare", "--manifest", path],
+            ["working-set", *RANGES, "--manifest", path],
             ["manifest", "validate", path], ["manifest", "diff", path, path],
             ["manifest", "subset", path, "--arch", "sm_100f", "-o", "out.json"],
             ["manifest", "merge", path, path, "-o", "out.json"], ["manifest", "add", path, "--project", "p.json"],
@@ -147,6 +148,15 @@ def check_rollback(tool, folder):
     expired = write_manifest(folder / "expired.json", serial=8, expires="2001-01-01")
     listed = tool("list", "--manifest", expired)
     check(listed.code == 0 and "expired on 2001-01-01" in listed.err, "expiry is a warning", listed)
+    twin = write_manifest(folder / "twin.json", serial=7, expires="2999-01-01")
+    signer.sign(twin)
+    check_fails(tool("list", "--manifest", twin, **trusting), 4, "has serial 7", "not its text", sha256(twin.read_text()))
+    check(tool("list", "--manifest", path, **trusting).code == 0, "the one that was seen goes on")
+    named = write_manifest(folder / "made.json", serial=7)
+    signer.sign(named)
+    check("another name" not in tool("list", "--manifest", "made", **trusting, CUBIST_MANIFESTS=folder).err, "its name")
+    check("signed manifest 'made' under another name" in
+          tool("list", "--manifest", "m", **trusting, CUBIST_MANIFESTS=folder).err, "another name is told")
     state.write_text("{}")
     check_fails(tool("list", "--manifest", path, **trusting), 4, str(state), "remove it to begin anew")
     state.unlink()
@@ -167,7 +177,10 @@ def check_rotation(tool, folder):
         check(tool("list", "--manifest", path, **follows).code == 0, run)
     first.sign(path)
     check_fails(tool("list", "--manifest", path, **follows), 4, f"'{path}' is signed by key {first.number}")
-    check_fails(tool("list", "--manifest", path, **trusting), 4, first.number)
+    state = folder / f"store/state/seen-{os.geteuid()}.json"
+    check_fails(tool("list", "--manifest", path, **trusting), 4, f"retired by a key statement: {first.number}", str(state))
+    check(f"retired by a key statement: {first.number}" in tool("doctor", **trusting).out, "doctor says so, too")
+    check("are not checked" not in tool("doctor", **trusting).out, "and not that nothing is checked")
     statement.write_text(statement.read_text().replace("retire", "retird"))
     check_fails(tool("list", "--manifest", path, **follows), 2, "keys-2.json")
 
@@ -208,6 +221,17 @@ def check_revocations(tool, folder):
     doctor = tool("doctor", "--json", **barring).json()["trust"]
     check(doctor["revoked_kernels"] == 1 and doctor["revocations"][0]["serial"] == 1, "doctor shows the lists")
 
+    kept = [(one, one.read_text()) for one in (revoked, pathlib.Path(f"{revoked}.minisig"))]
+    put(revoked, {"schema": "cubist.revocations", "schema_version": 1, "serial": 1, "entries": []})
+    signer.sign(revoked)
+    check_fails(tool("verify", **barring), 4, "has serial 1", "not its text")
+    put(revoked, {"schema": "cubist.revocations", "schema_version": 1, "serial": 1, "name": "other", "entries": []})
+    signer.sign(revoked)
+    for run in ("another list in its place is told", "and told again"):
+        check("is called 'other'; the one that was there before, ''" in tool("verify", **barring).err, run)
+    for one, text in kept:
+        one.write_text(text)
+
     plain = tool("verify", CUBIST_REVOCATIONS=revoked)
     check_fails(plain, 2, "must be signed by a trusted key", "trusted_keys")
     for name, change in (("missing", lambda: revoked.unlink()),
@@ -221,6 +245,24 @@ def check_revocations(tool, folder):
             check(refused.code in (2, 4) and "revoked.json" in refused.err, f"a list that is {name} is an error", refused)
         revoked.write_text(text)
         pathlib.Path(f"{revoked}.minisig").write_text(signature)
+
+
+def check_links(tool, folder):
+    """Below a store's root no link is followed, to a manifest neither."""
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    write_manifest(elsewhere / "planted.json")
+    manifests = folder / "store/manifests"
+    manifests.mkdir(parents=True)
+    (manifests / "planted.json").symlink_to(elsewhere / "planted.json")
+    os.mkfifo(manifests / "fifo.json")
+    write_manifest(manifests / "made.json")
+    check(tool("list", "--manifest", "made").code == 0, "a file is found")
+    for name in ("planted", "fifo"):
+        check_fails(tool("list", "--manifest", name), 2, f"no shipped manifest is called '{name}'")
+    (folder / "store/manifests").rename(folder / "moved")
+    (folder / "store/manifests").symlink_to(folder / "moved")
+    check_fails(tool("list", "--manifest", "made"), 2, "no shipped manifest is called 'made'")
 
 
 def check_selection(tool, folder):
@@ -259,7 +301,7 @@ def check_selection(tool, folder):
 
 
 def main(program):
-    for part in (check_signatures, check_rollback, check_rotation, check_revocations, check_selection):
+    for part in (check_signatures, check_rollback, check_rotation, check_revocations, check_links, check_selection):
         with tempfile.TemporaryDirectory(prefix="cubist-test-") as scratch:
             folder = pathlib.Path(scratch)
             part(Tool(program, folder), folder)
