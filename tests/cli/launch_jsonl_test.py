@@ -143,6 +143,28 @@ def check_decode(tool):
         check([m["slot"] for m in answer["tensor_maps"]] == (["k", "v"] if persistent else []), "maps of K and V")
 
 
+def check_scales(tool):
+    """A scale that is 0 as float32 is not taken for one that was not given."""
+    shapes = {"flashinfer-0.6.13": {"num_q_heads": 64, "num_kv_heads": 8},
+              "cubist-decode": {"sm": 90, "num_sms": 132, "num_q_heads": 64, "num_kv_heads": 8}}
+    for manifest, shape in shapes.items():
+        for field in ("bmm1_scale", "bmm2_scale"):
+            values = (0, 1e-46, -1e-300, 1e39, 1e-44)
+            lines = "".join(json.dumps({**shape, field: value}) + "\n" for value in values)
+            done = subprocess.run([tool.program, "launch", "--dry-run", "--jsonl", "--quiet", "-m", manifest],
+                                  input=lines, capture_output=True, text=True, check=False, env=tool.environment)
+            *refused, taken = map(json.loads, done.stdout.splitlines())
+            for value, answer in zip(values, refused):
+                check(not answer["ok"] and answer["error_kind"] == "invalid_argument" and
+                      f"{field} is " in answer["error"] and "not 0 as float32" in answer["error"],
+                      f"{manifest}, {field} {value}: {answer}")
+            check(taken["ok"] and len(refused) == 4, f"{manifest}: the smallest {field} is taken: {taken}")
+        flags = [f"--{name.replace('_', '-')}={value}" for name, value in shape.items()]
+        if manifest == "flashinfer-0.6.13":
+            flags += ["--device", "b200"]
+        check_fails(tool("launch", "--dry-run", "-m", manifest, *flags, "--bmm1-scale", "1e-46"), 2, "bmm1_scale is 1e-46")
+
+
 def check_flags(tool, folder):
     problem = json.dumps({"num_q_heads": 64, "num_kv_heads": 8}) + "\n"
     path = pathlib.Path(folder) / "problems.jsonl"
@@ -168,6 +190,7 @@ def main():
         check_addresses(tool)
         check_refusals(tool)
         check_decode(tool)
+        check_scales(tool)
         check_flags(tool, folder)
 
 

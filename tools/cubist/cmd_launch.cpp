@@ -12,6 +12,7 @@
 #include "codec/problem_json.h"
 #include "command.h"
 #include "driver/device_query.h"
+#include "launch_inputs.h"
 #include "launch_jsonl.h"
 #include "launch_run.h"
 #include "manifest_names.h"
@@ -200,6 +201,9 @@ ExitCode run_dry(const LaunchArguments& arguments, const CommonOptions& common) 
   if (!runtime) return report_error(common, runtime.error());
   const auto value = dry_run_problem(arguments);
   if (!value) return report_error(common, value.error());
+  if (const Status good = check_scales(value->problem); !good) {
+    return report_error(common, good.error());
+  }
   const auto selected = (*runtime)->select(value->problem, value->device);
   if (!selected) {
     return report_error(common, explain_miss((*runtime)->kernels(), value->device, arguments.flags,

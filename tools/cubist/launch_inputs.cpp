@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <random>
 
@@ -121,7 +122,23 @@ Result<LaunchInputs> make_launch_inputs(const AttentionProblem& p, std::uint64_t
   return inputs;
 }
 
+Status check_scales(const AttentionProblem& problem) {
+  const auto check = [](std::string_view field, const ScaleArgument& scale) -> Status {
+    // By the limits and not by a cast, which is undefined for what no float32 can hold.
+    const double size = std::abs(scale.value);
+    if (scale.on_device ||
+        (size <= std::numeric_limits<float>::max() && static_cast<float>(size) != 0.0F)) {
+      return {};
+    }
+    return fail(StatusCode::kInvalidArgument, "{} is {}; it must be finite and not 0 as float32",
+                field, scale.value);
+  };
+  CUBIST_RETURN_IF_ERROR(check("bmm1_scale", problem.bmm1_scale));
+  return check("bmm2_scale", problem.bmm2_scale);
+}
+
 Result<LaunchScales> launch_scales(const AttentionProblem& problem) {
+  CUBIST_RETURN_IF_ERROR(check_scales(problem));
   constexpr double kNotGiven = ScaleArgument{}.value;
   LaunchScales scales;
   if (problem.bmm1_scale.value == kNotGiven) {

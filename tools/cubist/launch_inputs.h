@@ -35,7 +35,11 @@ struct LaunchScales {
   float sm_scale = 1.0F;
   float o_scale = 1.0F;
 };
+/// What the launcher would take a scale for that is 0 once it is a float32 is not what was asked.
+/// errors  kInvalidArgument: bmm1_scale or bmm2_scale is not finite, or is 0, as float32
+Status check_scales(const AttentionProblem& problem);
 /// A bmm1_scale that was not given is 1/sqrt(head_dim).
+/// errors  those of check_scales(); kInvalidArgument: no default for this MLA shape
 Result<LaunchScales> launch_scales(const AttentionProblem& problem);
 
 }  // namespace cubist::tools

@@ -10,6 +10,7 @@
 #include "codec/json_writer.h"
 #include "codec/plan_json.h"
 #include "launch_addresses.h"
+#include "launch_inputs.h"
 #include "launcher/decode_args.h"
 #include "launcher/decode_maps.h"
 #include "launcher/trtllm_gen/param_block.h"
@@ -129,6 +130,7 @@ class Input {
 Status append_launch_answer(std::string_view line, const ProblemLine& problem,
                             const Selection& selection, std::string& out) {
   const AttentionProblem derived = with_derived_fields(problem.value.problem);
+  CUBIST_RETURN_IF_ERROR(check_scales(derived));
   CUBIST_ASSIGN_OR_RETURN(const trtllm_gen::Addresses addresses, read_addresses(line, derived));
   switch (selection.best().family) {
     case KernelFamily::kTrtllmGenFmha:
