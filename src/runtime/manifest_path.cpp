@@ -62,8 +62,8 @@ void add_own(std::vector<std::string>& folders) {
 
 /// Where bundles put theirs: behind all others, so that who can write a store, which need be
 /// trusted for nothing, cannot change what a name means that is known without it.
-void add_stores(std::vector<std::string>& folders) {
-  const auto stores = store_options_from_environment();
+void add_stores(std::string_view store_dir, std::vector<std::string>& folders) {
+  const auto stores = store_options_from_environment(store_dir);
   if (!stores) return;  // no home folder, no store
   folders.push_back(installed_manifest_folder(stores->root));
   for (const std::string& root : stores->base_roots) {
@@ -82,11 +82,11 @@ bool is_linked_in_store(const fs::path& file, const std::vector<std::string>& st
 
 }  // namespace
 
-std::vector<std::string> manifest_folders() {
+std::vector<std::string> manifest_folders(std::string_view store_dir) {
   std::vector<std::string> folders;
   add_environment(folders);
   add_own(folders);
-  add_stores(folders);
+  add_stores(store_dir, folders);
   return folders;
 }
 
@@ -106,14 +106,13 @@ bool is_shipped(const std::string& path) {
          (info.st_mode & S_IWOTH) == 0;
 }
 
-Result<std::string> find_manifest(std::string_view name) {
+Result<std::string> find_manifest(std::string_view name, std::string_view store_dir) {
   if (name.empty()) return fail(StatusCode::kInvalidArgument, "a manifest's name is empty");
   if (name.find('/') != std::string_view::npos || name.ends_with(".json")) {
     return std::string(name);
   }
-  const std::vector<std::string> folders = manifest_folders();
+  const std::vector<std::string> folders = manifest_folders(store_dir);
   std::vector<std::string> store_folders;
-  add_stores(store_folders);
   for (const std::string& folder : folders) {
     const fs::path path = fs::path(folder) / fmt::format("{}.json", name);
     if (is_file(path) && !is_linked_in_store(path, store_folders)) return path.string();

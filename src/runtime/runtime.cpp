@@ -54,7 +54,7 @@ Result<std::shared_ptr<Runtime>> Runtime::open(const RuntimeOptions& options) {
   if (settings.state_folder.empty()) settings.state_folder = runtime->store().root() + "/state";
   CUBIST_ASSIGN_OR_RETURN(trust::Trust trust, trust::Trust::open(std::move(settings)));
   for (const std::string& name : options.manifests) {
-    CUBIST_ASSIGN_OR_RETURN(const std::string path, find_manifest(name));
+    CUBIST_ASSIGN_OR_RETURN(const std::string path, find_manifest(name, options.store_dir));
     CUBIST_ASSIGN_OR_RETURN(TrustedManifest opened,
                             load_trusted_manifest(path, trust, runtime->store()));
     runtime->manifests_.push_back(std::move(opened.manifest));
@@ -69,7 +69,7 @@ Status Runtime::open_aux(trust::Trust& trust) {
   const bool given = std::any_of(manifests_.begin(), manifests_.end(), has_aux_kernels);
   if (!given) {
     // Without it everything works that needs no such kernel; what needs one says so.
-    if (const auto path = find_manifest("cubist-aux")) {
+    if (const auto path = find_manifest("cubist-aux", options_.store_dir)) {
       CUBIST_ASSIGN_OR_RETURN(TrustedManifest opened, load_trusted_manifest(*path, trust, store()));
       aux_manifests_.push_back(std::move(opened.manifest));
     }

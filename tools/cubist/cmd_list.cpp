@@ -83,6 +83,7 @@ void add_list_command(CommandContext context) {
   command->add_option("-m,--manifest", arguments->manifest, "Manifest: a file, or a shipped name");
   command->add_flag("--names", arguments->names, "Print names alone, one a line");
   add_filter_options(*command, arguments->filter);
+  add_store_option(*command);
   add_trust_options(*command);
   add_common_options(*command, context.common);
   command->callback(

@@ -179,6 +179,7 @@ void add_map_command(CommandContext context) {
   CLI::App* command = context.app.add_subcommand("map", "Draw which kernel serves which problem");
   command->footer(kMapHelp);
   auto arguments = std::make_shared<MapArguments>();
+  add_store_option(*command);
   add_trust_options(*command);
   add_common_options(*command, context.common);
   command

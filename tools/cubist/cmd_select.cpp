@@ -243,6 +243,7 @@ ExitCode run_select(const SelectArguments& arguments, const CommonOptions& commo
 void add_select_command(CommandContext context) {
   auto arguments = std::make_shared<SelectArguments>();
   CLI::App* command = context.app.add_subcommand("select", select_help());
+  add_store_option(*command);
   add_trust_options(*command);
   add_common_options(*command, context.common);
   auto* manifest =

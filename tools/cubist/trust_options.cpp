@@ -56,6 +56,11 @@ void add_trust_options(CLI::App& command) {
       ->group(kGroup);
 }
 
+void add_store_option(CLI::App& command) {
+  command.add_option("--store", flags().store,
+                     "Folder of the store, where installed manifests are found by name");
+}
+
 void set_store_of_trust(const std::string& store) { flags().store = store; }
 
 void note_no_serials() { flags().notes_serials = false; }

@@ -13,6 +13,10 @@ namespace cubist::tools {
 /// that opens a manifest. A flag stands in place of its variable.
 void add_trust_options(CLI::App& command);
 
+/// --store on a command that needs a store only for the manifests installed there and the serials
+/// it remembers; main() has the flag stand for CUBIST_STORE.
+void add_store_option(CLI::App& command);
+
 /// The store the command was given with --store, whose memory of serials counts; to be told before
 /// trust() is asked for. Empty: the environment's.
 void set_store_of_trust(const std::string& store);

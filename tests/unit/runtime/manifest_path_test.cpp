@@ -39,6 +39,27 @@ TEST_CASE("folders of CUBIST_MANIFESTS come first, in their order") {
   CHECK(std::count(names.begin(), names.end(), "cubist-decode") == 1);
 }
 
+TEST_CASE("what lies in a store is found by name in the store that is named, and behind all else") {
+  const test::Scratch named;
+  const test::Scratch other;
+  for (const test::Scratch* store : {&named, &other}) {
+    std::filesystem::create_directory(*store / "manifests");
+    for (const char* file : {"manifests/installed.json", "manifests/cubist-decode.json"}) {
+      std::ofstream(*store / file) << "{}";
+    }
+  }
+  std::ofstream(named / "manifests/only-here.json") << "{}";
+  const Environment env(Environment::Values{{"CUBIST_STORE", other.path()}});
+  CHECK(runtime::find_manifest("installed").value() == other / "manifests/installed.json");
+  CHECK(runtime::find_manifest("installed", named.path()).value() ==
+        named / "manifests/installed.json");
+  CHECK(runtime::find_manifest("only-here", named.path()).has_value());
+  CHECK_FALSE(runtime::find_manifest("only-here").has_value());
+  const auto shipped = runtime::find_manifest("cubist-decode", named.path());
+  REQUIRE(shipped.has_value());
+  CHECK(*shipped != named / "manifests/cubist-decode.json");
+}
+
 TEST_CASE("a name that is nowhere is refused with the places") {
   const auto path = runtime::find_manifest("no-such");
   REQUIRE_FALSE(path.has_value());

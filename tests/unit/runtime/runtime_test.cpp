@@ -195,6 +195,22 @@ TEST_CASE(
         }) == "forked");
 }
 
+TEST_CASE("a name means what a bundle installed in the store that the options name") {
+  const test::Scratch store;
+  const test::Scratch other;
+  const Environment env(Environment::Values{{"CUBIST_STORE", other.path()}});
+  std::filesystem::create_directory(store / "manifests");
+  std::filesystem::copy(CUBIST_SOURCE_DIR "/manifests/cubist-decode.json",
+                        store / "manifests/brought.json");
+  runtime::RuntimeOptions options;
+  options.manifests = {"brought"};
+  CHECK(runtime::Runtime::open(options).error().code() == StatusCode::kNotFound);
+  options.store_dir = store.path();
+  const auto open = runtime::Runtime::open(options);
+  REQUIRE(open);
+  CHECK((*open)->num_kernels() > 0);
+}
+
 TEST_CASE("opening without a manifest, or with a bad one, fails by name") {
   CHECK(runtime::Runtime::open({}).error().code() == StatusCode::kInvalidArgument);
   runtime::RuntimeOptions options;
