@@ -69,6 +69,24 @@ Result<bool> bring_piece(const RemoteBundle& remote, StagedBundle& file, const P
   return false;
 }
 
+/// A staged file by the name of what it is a copy of: whoever reads a message about its bytes must
+/// not look for the copy, which is gone by then.
+class NamedAccess final : public RandomAccess {
+ public:
+  NamedAccess(std::string name, std::shared_ptr<RandomAccess> bytes)
+      : name_(std::move(name)), bytes_(std::move(bytes)) {}
+
+  const std::string& name() const override { return name_; }
+  std::uint64_t size() const override { return bytes_->size(); }
+  Status read(std::uint64_t offset, std::span<std::uint8_t> out) override {
+    return bytes_->read(offset, out);
+  }
+
+ private:
+  std::string name_;
+  std::shared_ptr<RandomAccess> bytes_;
+};
+
 /// Where a link leads, since what it points to is what is meant.
 Result<std::string> real_target(const std::string& target) {
   struct stat info {};
@@ -110,8 +128,9 @@ Result<PullReport> pull_pieces(const RemoteBundle& remote, StagedBundle& file,
 }
 
 Result<bundle::Bundle> open_staged(const RemoteBundle& remote, const StagedBundle& file) {
-  CUBIST_ASSIGN_OR_RETURN(auto access, open_file_access(file.path()));
-  CUBIST_ASSIGN_OR_RETURN(bundle::Bundle opened, bundle::Bundle::open(std::move(access)));
+  CUBIST_ASSIGN_OR_RETURN(const auto access, open_file_access(file.path()));
+  auto named = std::make_shared<NamedAccess>(remote.session->reference().text(), access);
+  CUBIST_ASSIGN_OR_RETURN(bundle::Bundle opened, bundle::Bundle::open(std::move(named)));
   if (opened.identity() != remote.config.identity) {
     return fail(StatusCode::kIntegrity,
                 "{}: the layers are those of bundle {}, the config describes {}",

@@ -89,13 +89,19 @@ def check_pull(tool, folder, registry, file, digest, kernels):
         (folder / "back.zip").unlink(missing_ok=True)
         run = tool("pull", place + what, "-o", folder / "back.zip")
         check(run.code == 0 and (folder / "back.zip").read_bytes() == file.read_bytes(), f"{what} comes back", run)
-    unchecked = tool("pull", f"{place}:v1", "-o", folder / "unchecked.zip", "--manifest-signatures", "refuse")
-    check_fails(unchecked, 4, "no key is trusted")
+        tag = what.split("@")[0]
+        check(run.out.splitlines()[0] == f"{place}{tag}@{digest}", "a reference is printed that pull takes", run)
+    key = "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3"
+    refused = tool("pull", f"{place}:v1", "--store", folder / "refused", "--trusted-key", key,
+                   "--manifest-signatures", "refuse")
+    check_fails(refused, 4, f"{place}:v1:manifests/made.json", "is not signed")
+
     check(not list(folder.glob("unchecked.zip*")), "a file that is not trusted gets no name")
     (folder / "open").mkdir()
     (folder / "open").chmod(0o777)
     check_fails(tool("pull", f"{place}:v1", "--store", folder / "open", CUBIST_FOREIGN_STORE="refuse"), 4,
                 "can be written by everybody")
+    check("resume" not in refused.err, "the copy, which is gone, is not named", refused)
     run = tool("pull", f"{place}:v1", "-o", folder / "back.zip", "--parallel", 1, "--quiet")
     check(run.code == 0 and not run.out, "over an older file, quietly", run)
     check(not list(folder.glob("back.zip.*")), "nothing is left beside it")

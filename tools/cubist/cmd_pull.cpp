@@ -138,8 +138,9 @@ Json pulled_json(const Pulled& pulled) {
 }
 
 void print_pulled(const Pulled& pulled, const std::string& output) {
-  std::printf("%s@%s\n", pulled.remote.session->reference().text().c_str(),
-              oci::digest_text(pulled.remote.digest).c_str());
+  oci::Reference reference = pulled.remote.session->reference();
+  reference.digest = pulled.remote.digest;
+  std::printf("%s\n", reference.text().c_str());
   std::printf("%zu of %zu layers wanted, %zu of them present; %s bytes received, %.1f s\n",
               pulled.report.layers_wanted, pulled.report.layers_total, pulled.report.layers_present,
               with_commas(pulled.report.http.received_bytes).c_str(), pulled.seconds);
