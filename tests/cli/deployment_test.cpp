@@ -79,6 +79,24 @@ TEST_CASE("presets lists models and devices, and shows one with its sources") {
   CHECK(contains(missing.err, "no model preset is called 'no-such-thing'"));
 }
 
+TEST_CASE("working-set says which limits nobody gave") {
+  const Arguments shape = {"--batch", "1..4", "--max-kv-len", "..256"};
+  const ToolRun bare = run(with(kDeployment, shape));
+  CHECK(bare.exit_code == 0);
+  CHECK(contains(bare.err,
+                 "note: not given, so the set is for these alone: --phase decode, "
+                 "--dtype-q bf16, --page-size 64, --max-q-len 1\n"));
+  CHECK(run(with(with(kDeployment, shape), {"--quiet"})).err.empty());
+  const ToolRun some = run(with(with(kDeployment, shape), {"--dtype-q", "e4m3", "--s-qo", "1..8"}));
+  CHECK(contains(some.err, "alone: --phase decode, --page-size 64\n"));
+  const ToolRun all = run(
+      with(with(kDeployment, kLimits), {"--phase", "decode", "--max-kv-len", "..256", "--json"}));
+  CHECK(all.exit_code == 0);
+  CHECK(all.err.empty());
+  const ToolRun help = run({"working-set", "--help"});
+  CHECK(contains(help.out, "--phase decode, --dtype-q bf16 (--dtype-kv as --dtype-q)"));
+}
+
 TEST_CASE("working-set gives the example's kernels, a file that reads back, and passes its check") {
   const test::Scratch scratch;
   const ToolRun done =

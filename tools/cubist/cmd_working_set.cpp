@@ -46,6 +46,10 @@ set is proved, not sampled (docs/design/working-set.md). Each kernel comes with 
 problem that selects it. The set file goes to
 'cubist fetch --working-set' and 'cubist gc --pin'.
 
+What is not given is narrow: --phase decode, --dtype-q bf16 (--dtype-kv as --dtype-q),
+--page-size 64, --max-q-len 1. Prefill, speculative decoding, quantised queries or caches
+and other page sizes need their flags; a note says which of these was taken.
+
 Examples:
   cubist working-set -m flashinfer-0.6.13 --model gpt-oss-120b --device b200 \
       --batch 1..256 --max-q-len 1..8 --max-kv-len ..131072 \
@@ -149,6 +153,10 @@ Status run_working_set(const WorkingSetArguments& arguments, const CommonOptions
   if (arguments.check > 0) {
     CUBIST_RETURN_IF_ERROR(check(arguments, common, opened.table, deployment.query, set));
   }
+  if (const std::string assumed = arguments.flags.assumed(); !assumed.empty() && !common.quiet) {
+    std::fprintf(stderr, "cubist: note: not given, so the set is for these alone: %s\n",
+                 assumed.c_str());
+  }
   const workingset::SetInfo info = make_info(arguments, deployment, opened);
   const std::string text = workingset::write_set(set, deployment.query, info);
   if (!arguments.output.empty() && arguments.output != "-") {
@@ -170,6 +178,7 @@ void add_working_set_command(CommandContext context) {
       "working-set", "Find the exact set of kernels that a deployment can need");
   command->footer(kWorkingSetHelp);
   auto arguments = std::make_shared<WorkingSetArguments>();
+  add_store_option(*command);
   add_trust_options(*command);
   add_common_options(*command, context.common);
   command

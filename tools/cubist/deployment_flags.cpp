@@ -26,6 +26,8 @@ constexpr std::array<std::string_view, 8> kLeftOut = {
     "sum_seq_q", "sum_seq_kv", "max_pages_per_seq", "num_pages",
     "gpcs",      "dtype_k",    "dtype_v",           "max_active_clusters"};
 
+constexpr std::string_view kDefaultMaxQLen = "1";
+
 template <std::size_t N>
 bool holds(const std::array<std::string_view, N>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -116,6 +118,20 @@ std::string DeploymentFlags::text(std::string_view field) const {
   return at == texts_.end() ? std::string() : at->second;
 }
 
+std::string DeploymentFlags::assumed() const {
+  const workingset::ClassOptions defaults;
+  std::string text;
+  const auto add = [&](std::string_view field, const auto& value) {
+    if (has(field)) return;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", flag_of(field), value);
+  };
+  add("phase", to_string(defaults.phases.front()));
+  add("dtype_q", to_string(defaults.dtype_q.front()));
+  add("page_size", defaults.page_size.front());
+  add("max_q_len", kDefaultMaxQLen);
+  return text;
+}
+
 Result<presets::Library> DeploymentFlags::presets() const {
   return presets::Library::load(presets::default_preset_folder(), model_.preset_files);
 }
@@ -179,7 +195,7 @@ Status DeploymentFlags::read_ranges(std::int32_t longest, workingset::Query& que
                 "--batch is missing: which batch sizes can there be? For example --batch 1..256");
   }
   CUBIST_ASSIGN_OR_RETURN(query.batch, workingset::parse_ranges("--batch", text("batch")));
-  const std::string q_len = has("max_q_len") ? text("max_q_len") : "1";
+  const std::string q_len = has("max_q_len") ? text("max_q_len") : std::string(kDefaultMaxQLen);
   CUBIST_ASSIGN_OR_RETURN(query.max_q_len, workingset::parse_ranges("--max-q-len", q_len));
   if (has("max_kv_len")) {
     CUBIST_ASSIGN_OR_RETURN(query.max_kv_len,

@@ -42,6 +42,9 @@ class DeploymentFlags {
   Result<Deployment> read() const { return read_for({}); }
   /// The same for a device that is named elsewhere; empty: --device.
   Result<Deployment> read_for(const std::string& device_name) const;
+  /// What lists and ranges are where no flag gives them: "--phase decode, --max-q-len 1"; empty if
+  /// all are given.
+  std::string assumed() const;
   Result<presets::Library> presets() const;
   /// The named device, --sm and --num-sms applied.
   Result<DeviceProfile> device(const std::string& name) const;
