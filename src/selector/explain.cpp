@@ -154,8 +154,9 @@ void find_runner_up(const PackTable& pack, const Request& request, Explanation& 
 }
 
 /// Barred kernels that would serve otherwise.
-void collect_barred(const KernelTable& table, const Request& request, Explanation& out) {
-  if (table.barred().empty()) return;
+std::vector<BarredNote> find_barred(const KernelTable& table, const Request& request) {
+  std::vector<BarredNote> found;
+  if (table.barred().empty()) return found;
   for (const PackTable& pack : table.packs()) {
     for (const KernelRecord& record : pack.pack().kernels) {
       if (!pack.is_left_out(record)) continue;
@@ -166,14 +167,29 @@ void collect_barred(const KernelTable& table, const Request& request, Explanatio
             pack.pack().family == KernelFamily::kCubistDecode
                 ? cubist_decode_misfits(request, record.traits)
                 : find_misfits(request, record.traits, pack.pack().revision, false, ignored);
-        if (misfits.none()) out.barred.push_back({&record, bar.reason});
+        if (misfits.none()) found.push_back({&record, bar.reason});
         break;
       }
     }
   }
+  return found;
+}
+
+Error with_barred(Error refusal, const std::vector<BarredNote>& barred) {
+  if (barred.empty() || refusal.code() != StatusCode::kUnsupported) return refusal;
+  const std::string more =
+      barred.size() == 1 ? "" : fmt::format(" (and {} more that are barred)", barred.size() - 1);
+  return Error(
+      refusal.code(),
+      fmt::format("kernel '{}' would serve, but is barred: {}{}; without it: {}",
+                  barred.front().record->name, barred.front().reason, more, refusal.message()));
 }
 
 }  // namespace
+
+Error with_barred(Error refusal, const KernelTable& table, const Request& request) {
+  return with_barred(std::move(refusal), find_barred(table, request));
+}
 
 Result<Explanation> explain(const KernelTable& table, const AttentionProblem& problem,
                             const DeviceProfile& device, const SelectOptions& options) {
@@ -188,10 +204,12 @@ Result<Explanation> explain(const KernelTable& table, const AttentionProblem& pr
       break;
     }
   }
-  collect_barred(table, request, out);
+  out.barred = find_barred(table, request);
   if (out.selection) {
     out.refusal.reset();
-  } else if (!out.refusal) {
+  } else if (out.refusal) {
+    out.refusal = with_barred(std::move(*out.refusal), out.barred);
+  } else {
     auto selected = select(table, problem, device, options);
     if (!selected) out.refusal = std::move(selected.error());
   }

@@ -37,6 +37,10 @@ struct BarredNote {
   std::string reason;
 };
 
+/// A refusal, and the barred kernels that would have served: without them the reason it gives is
+/// only half of it. Allocates freely.
+Error with_barred(Error refusal, const KernelTable& table, const Request& request);
+
 /// Why `select` answers as it does: the same code walked with notes taken.
 struct Explanation {
   std::vector<ExplainStep> request;  ///< what the problem was understood to be

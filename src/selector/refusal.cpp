@@ -47,9 +47,10 @@ std::string describe_wanted(const KernelTraits& w) {
 }
 
 Error refusal_error(const PackTable& pack, const PackAnswer& answer, bool strict) {
-  const char* next =
-      strict ? "without --strict a kernel that serves would be taken, if there is one"
-             : "no other kernel of the pack serves either; --explain names the nearest ones";
+  const char* next = strict
+                         ? "without --strict a kernel that serves would be taken, if there is one"
+                         : "no other kernel of the pack serves either; 'cubist select --explain' "
+                           "names the nearest ones";
   return Error(StatusCode::kUnsupported,
                fmt::format("no kernel: {} ({}); last asked for: {}; {}", to_string(answer.refusal),
                            pack.pack().name, describe_wanted(answer.wanted), next));

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "selector/explain.h"
 #include "selector/fallback.h"
 #include "selector/plan.h"
 #include "selector/request.h"
@@ -191,8 +192,8 @@ Status select_into(const KernelTable& table, const AttentionProblem& problem,
     if (out.num_plans > 0) return {};
     if (!first_refusal) first_refusal = refusal_error(pack, answer, options.strict);
   }
-  if (first_refusal) return tl::unexpected<Error>(std::move(*first_refusal));
-  return tl::unexpected<Error>(no_pack_error(table, request.sm));
+  if (!first_refusal) first_refusal = no_pack_error(table, request.sm);
+  return tl::unexpected<Error>(with_barred(std::move(*first_refusal), table, request));
 }
 
 Result<Selection> select(const KernelTable& table, const AttentionProblem& problem,
