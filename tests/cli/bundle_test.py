@@ -346,6 +346,10 @@ def check_fresh_machine(tool, folder):
     shipped["packs"][0]["sources"] = [{"type": "folder", "location": f"{SOURCE}/kernels/prebuilt"}]
     text = folder / "site-decode.json"
     text.write_text(json.dumps(shipped))
+    (folder / "link.json").symlink_to(text)
+    for output in (text, folder / "link.json"):
+        check_fails(tool("bundle", "create", "--manifest", text, "--all", "-o", output), 2, f"'{output}'", "goes into the bundle")
+    check(json.loads(text.read_text()) == shipped, "no input is written over")
     made = tool("bundle", "create", "--manifest", text, "--all", "-o", folder / "decode.zip")
     check(made.code == 0, "create", made)
     store = folder / "machine"
@@ -369,6 +373,13 @@ def check_fresh_machine(tool, folder):
         if trace:
             calls = [line for line in log.read_text().splitlines() if "socket(" in line or "connect(" in line]
             check(not calls, f"{command} opened a socket: {calls[:3]}")
+    ranges = ["--device", "h200", "--num-q-heads", "8", "--num-kv-heads", "1", "--head-dim", "128", "--batch", "1..4",
+              "--max-kv-len", "..64"]
+    for command in (["list", "--manifest", "site-decode"], ["select", *problem], ["working-set", "-m", "site-decode", *ranges],
+                    ["map", "site-decode", *ranges], ["launch", "--dry-run", *problem]):
+        run = tool(*command, "--store", store)
+        check(run.code == 0, f"{command[0]} --store finds what was installed there by name", run)
+        check_fails(tool(*command), 2, "site-decode")
     check((folder / "again.zip").read_bytes() == (folder / "decode.zip").read_bytes(), "the bundle, made from its own store")
     print(f"sockets: looked at with {'strace' if trace else 'nothing'}, "
           f"{'in a network namespace' if no_network else 'no namespace'}")

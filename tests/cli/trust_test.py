@@ -207,6 +207,8 @@ def check_revocations(tool, folder):
     check_fails(tool("fetch", "--manifest", path, "--kernel", "bad", **barring), 4, "kernel 'bad'", "wrong results", good)
     check_fails(tool("fetch", "--manifest", path, "--sha256", bad, **barring), 4, "wrong results")
     check(tool("fetch", "--manifest", path, "--kernel", "good", **barring).code == 0, "the other is fetched")
+    by_digest = tool("fetch", "--manifest", path, "--kernel", good, "--json", **barring)
+    check([one["name"] for one in by_digest.json()["files"]] == ["good"], "--kernel takes a digest, too", by_digest)
     fetched = tool("fetch", "--manifest", path, "--all", "--json", "--store", folder / "fresh", **barring)
     check([one["name"] for one in fetched.json()["files"]] == ["good"], "fetch --all passes over it", fetched)
     check("not fetched: kernel 'bad'" in fetched.err, "and says so", fetched)
@@ -296,8 +298,13 @@ def check_selection(tool, folder):
                       "--page-size", "32", "--json", **barring)
     check(hashes[first] not in everything.out, "the working set leaves it out", everything)
     revoke(sorted(set(hashes.values())), 2)
-    check_fails(tool("select", *problem, **barring), 3)
-    check_fails(tool("launch", "--dry-run", *problem, **barring), 3)
+    for command in (["select"], ["select", "--json"], ["launch", "--dry-run"], ["launch", "--dry-run", "--json"]):
+        check_fails(tool(*command, *problem, **barring), 3, "would serve, but is barred: revoked by",
+                    f"'{revoked}' (serial 2): wrong at 128")
+    line = json.dumps({"sm": 90, "num_sms": 132, "num_q_heads": 32, "num_kv_heads": 8, "batch": 8, "max_kv_len": 4096})
+    put(folder / "problems.jsonl", line + "\n")
+    answer = tool("launch", "--dry-run", "--jsonl", folder / "problems.jsonl", **barring)
+    check("revoked by" in answer.json()["error"], "line by line, too", answer)
 
 
 def main(program):

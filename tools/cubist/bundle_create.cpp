@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <thread>
 #include <unordered_map>
 
@@ -108,6 +109,27 @@ bundle::KernelReader reader_from(const Store& store,
   };
 }
 
+/// Writing begins once all was read, so that nothing else would keep an input from being lost.
+Status check_no_input_is_output(const std::vector<SelectedManifest>& manifests,
+                                const BundleCreateArguments& arguments) {
+  std::vector<std::string> inputs = {arguments.selection.working_set};
+  for (const SelectedManifest& selected : manifests) {
+    inputs.push_back(selected.path);
+    inputs.push_back(selected.path + ".minisig");
+  }
+  for (const auto* files : {&arguments.license_files, &arguments.notice_files}) {
+    inputs.insert(inputs.end(), files->begin(), files->end());
+  }
+  for (const std::string& input : inputs) {
+    std::error_code error;
+    if (input.empty() || !std::filesystem::equivalent(input, arguments.output, error)) continue;
+    return fail(StatusCode::kInvalidArgument,
+                "-o '{}' is '{}', which goes into the bundle; give the bundle a name of its own",
+                arguments.output, input);
+  }
+  return {};
+}
+
 struct Created {
   bundle::WrittenBundle bundle;
   std::size_t fetched = 0;
@@ -115,6 +137,7 @@ struct Created {
 
 Result<Created> create(const BundleCreateArguments& arguments, const CommonOptions& common) {
   CUBIST_ASSIGN_OR_RETURN(const auto manifests, select_for_bundle(arguments.selection));
+  CUBIST_RETURN_IF_ERROR(check_no_input_is_output(manifests, arguments));
   CUBIST_ASSIGN_OR_RETURN(const bundle::Contents contents, contents_of(manifests, arguments));
   CUBIST_ASSIGN_OR_RETURN(const Store store, Store::open(arguments.store));
   CUBIST_ASSIGN_OR_RETURN(OutputFile output, OutputFile::create(arguments.output));

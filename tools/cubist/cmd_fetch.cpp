@@ -92,7 +92,10 @@ Result<std::vector<FetchItem>> wanted_items(const FetchArguments& arguments,
                                             const Manifest& manifest) {
   std::vector<FetchItem> items;
   for (const std::string& name : arguments.kernels) {
-    if (add_matching(manifest, items, [&](const auto& k) { return k.name == name; }) == 0) {
+    const auto digest = Sha256Digest::parse(name);
+    if (add_matching(manifest, items, [&](const auto& k) {
+          return digest ? k.sha256 == *digest : k.name == name;
+        }) == 0) {
       return fail(StatusCode::kNotFound, "manifest '{}' has no kernel '{}'{}", manifest.name, name,
                   similar_names(manifest, name));
     }
@@ -270,7 +273,8 @@ void add_fetch_command(CommandContext context) {
   const auto arguments = std::make_shared<FetchArguments>();
   command->add_option("-m,--manifest", arguments->manifest,
                       "Manifest: a file, or a shipped name; a working set names its own");
-  command->add_option("-k,--kernel", arguments->kernels, "Kernel by name; may be repeated")
+  command
+      ->add_option("-k,--kernel", arguments->kernels, "Kernel by name or sha256; may be repeated")
       ->allow_extra_args(false);
   command->add_option("--sha256", arguments->digests, "Kernel by digest; may be repeated")
       ->allow_extra_args(false);
