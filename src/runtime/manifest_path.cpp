@@ -113,6 +113,7 @@ Result<std::string> find_manifest(std::string_view name, std::string_view store_
   }
   const std::vector<std::string> folders = manifest_folders(store_dir);
   std::vector<std::string> store_folders;
+  add_stores(store_dir, store_folders);
   for (const std::string& folder : folders) {
     const fs::path path = fs::path(folder) / fmt::format("{}.json", name);
     if (is_file(path) && !is_linked_in_store(path, store_folders)) return path.string();
@@ -129,7 +130,7 @@ Result<std::string> find_manifest(std::string_view name, std::string_view store_
 std::vector<std::string> shipped_manifests() {
   std::vector<std::string> names;
   std::vector<std::string> store_folders;
-  add_stores(store_folders);
+  add_stores({}, store_folders);
   for (const std::string& folder : manifest_folders()) {
     std::error_code error;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {

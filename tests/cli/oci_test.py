@@ -95,7 +95,9 @@ def check_pull(tool, folder, registry, file, digest, kernels):
     refused = tool("pull", f"{place}:v1", "--store", folder / "refused", "--trusted-key", key,
                    "--manifest-signatures", "refuse")
     check_fails(refused, 4, f"{place}:v1:manifests/made.json", "is not signed")
-
+    unchecked = tool("pull", f"{place}:v1", "-o", folder / "unchecked.zip", "--trusted-key", key,
+                     "--manifest-signatures", "refuse")
+    check_fails(unchecked, 4, "is not signed")
     check(not list(folder.glob("unchecked.zip*")), "a file that is not trusted gets no name")
     (folder / "open").mkdir()
     (folder / "open").chmod(0o777)
