@@ -15,8 +15,8 @@
  * Conventions
  *
  *  1. Every call returns a cubist_status, but for cubist_version_*, cubist_status_string and
- *     cubist_last_error_message. Results go to out_* parameters, which come last and are set to
- *     NULL or 0 when the call fails.
+ *     cubist_last_error_message. Results go to out_* parameters, which come last. When the call
+ *     fails, handles, strings and counts are set to NULL or 0; structs are not to be read.
  *  2. Handles are opaque, made by _open or _select, freed by _destroy, which accepts NULL. A handle
  *     is a number in the shape of a pointer, with a generation: destroying it twice or using it
  *     afterwards is CUBIST_STATUS_INVALID_ARGUMENT, never a crash.
@@ -35,7 +35,9 @@
  *     (and cuInit, if nobody did); nothing else does. All but the queries use the CUDA context that
  *     is current on the calling thread, be it primary, created or green; the stream must belong to
  *     it.
- *  8. Callbacks carry a void* user_data and may come from any thread, one call at a time.
+ *  8. Callbacks carry a void* user_data and may come from any thread, one call at a time. Replacing
+ *     one waits for a call of it that is running: after that it is not called again, and what
+ *     user_data points to may go. So it must not be replaced from within itself.
  *  9. Booleans are int32_t, 0 or 1. Lengths are in tokens, strides in elements, sizes in bytes.
  *     In a field that says "derived", -1 means: work it out.
  * 10. Nothing throws, and nothing is printed but warnings on standard error, which a log callback
@@ -135,11 +137,13 @@ enum {
 
 typedef struct cubist_runtime_options {
   uint32_t struct_size;
-  int32_t offline;              /* 1: sources on this machine only, no network */
-  const char* const* manifests; /* files, or names of shipped manifests; tried in this order */
-  uint32_t num_manifests;       /* at least 1 */
-  int32_t strict;               /* 1: refuse where the published rules refuse */
-  const char* store_dir;        /* NULL: CUBIST_STORE, else the XDG cache folder */
+  int32_t offline; /* 1: sources on this machine only, no network */
+  /* Files, or names: of shipped manifests, or of those that bundles installed in this store;
+   * tried in this order. */
+  const char* const* manifests;
+  uint32_t num_manifests; /* at least 1 */
+  int32_t strict;         /* 1: refuse where the published rules refuse */
+  const char* store_dir;  /* NULL: CUBIST_STORE, else the XDG cache folder */
   /* Whom to trust (docs/signing.md). A list that is NULL: the environment's (CUBIST_TRUSTED_KEYS,
    * CUBIST_KEY_STATEMENTS, CUBIST_REVOCATIONS); one that is not, be it of 0, stands alone. */
   const char* const* trusted_keys;   /* minisign public keys "RW...", or .pub files */
@@ -156,11 +160,15 @@ typedef struct cubist_runtime_options {
 #define CUBIST_RUNTIME_OPTIONS_INIT \
   { sizeof(cubist_runtime_options), 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0 }
 
-/* Reads the manifests; touches neither network nor driver. */
+/* Reads the manifests; touches neither network nor driver. What has no field here comes from the
+ * environment: CUBIST_STORE_BASE (read-only stores below this one), CUBIST_SOURCES (in place of the
+ * manifests' own sources), CUBIST_MANIFESTS (where names are looked for first). */
 CUBIST_API cubist_status cubist_runtime_open(const cubist_runtime_options* options,
                                              cubist_runtime** out_runtime);
-/* Unloads what was loaded, once the last selection is gone too. Contexts that are gone by then took
- * their modules with them. */
+/* Unloads what was loaded, once the last selection is gone too: in each context it was loaded in,
+ * on the thread that destroys last, which need have no context current. No launch may be running
+ * then, and no graph that holds one may be launched later (docs/design/launch.md). Contexts that
+ * are gone by then took their modules with them. */
 CUBIST_API cubist_status cubist_runtime_destroy(cubist_runtime* runtime);
 
 typedef struct cubist_runtime_info {
@@ -267,10 +275,12 @@ typedef struct cubist_attention_problem {
   int64_t lse_stride_tokens;
   int64_t lse_stride_heads;
   int64_t workspace_size; /* what will be given at launch, at most */
-  int32_t kv_combined;    /* K and V are the two halves of one tensor */
-  int32_t is_mla;         /* one-copy KV: the V tensor is the K tensor */
-  int32_t window_left;    /* tokens left of the query's own; -1 = no window */
-  int32_t chunk_size;     /* chunked attention; 0 = off */
+  /* K and V are the two halves of each page of one tensor: [num_pages, 2, ...]. At launch v is the
+   * address of the first page's second half; derived page strides are those of the whole pages. */
+  int32_t kv_combined;
+  int32_t is_mla;      /* one-copy KV: the V tensor is the K tensor */
+  int32_t window_left; /* tokens left of the query's own; -1 = no window */
+  int32_t chunk_size;  /* chunked attention; 0 = off */
   int32_t causal;
   int32_t custom_mask; /* refused by name: no kernel is asked for it */
   int32_t packed_qkv;  /* refused by name */
@@ -287,13 +297,15 @@ typedef struct cubist_attention_problem {
   /* Programmatic dependent launch: the kernel may start before the preceding one of the stream has
    * ended. It waits for that one's writes before it reads q, sinks, scales and the KV of the newest
    * max_q_len tokens; block_table, lengths and older KV it may read earlier, so those must have
-   * been written before the preceding kernel was launched. 0: nothing is read early. */
+   * been written before the preceding kernel was launched. INIT turns it on: set 0 where the
+   * preceding kernel writes any of these. 0: nothing is read early. */
   int32_t enable_pdl;
   int32_t max_active_clusters; /* cluster-occupancy answer to use; -1 = the device's */
 } cubist_attention_problem;
 
 /* bf16, head_dim 128, one sequence with 1 new and 1024 KV tokens, 8 KV heads, pages of 64;
- * num_q_heads must be set. */
+ * enable_pdl 1 (see there what the preceding kernel may then not write); num_q_heads must be set.
+ */
 #define CUBIST_ATTENTION_PROBLEM_INIT                                                            \
   {                                                                                              \
     sizeof(cubist_attention_problem), CUBIST_PHASE_DECODE, CUBIST_DTYPE_BF16, CUBIST_DTYPE_BF16, \
@@ -319,6 +331,13 @@ CUBIST_API cubist_status cubist_selection_destroy(cubist_selection* selection);
 
 enum { CUBIST_FAMILY_TRTLLM_GEN_FMHA = 0, CUBIST_FAMILY_CUBIST_DECODE = 1 };
 
+enum {
+  CUBIST_MULTI_CTAS_KV_OFF = 0,
+  CUBIST_MULTI_CTAS_KV_GLOBAL_MEMORY = 1,
+  CUBIST_MULTI_CTAS_KV_SEPARATE_REDUCTION = 2,
+  CUBIST_MULTI_CTAS_KV_CLUSTER_SHARED_MEMORY = 3
+};
+
 /* One way to launch. Strings belong to the selection. */
 typedef struct cubist_plan_info {
   uint32_t struct_size;
@@ -337,7 +356,7 @@ typedef struct cubist_plan_info {
   int32_t pdl;
   int32_t tile_q;
   int32_t tile_kv;
-  int32_t multi_ctas_kv_mode;
+  int32_t multi_ctas_kv_mode; /* CUBIST_MULTI_CTAS_KV_*: how CTAs that share a query's KV join */
   int32_t num_ctas_q;
   int32_t num_ctas_kv;
   int32_t num_tokens_per_cta_q;
@@ -546,12 +565,16 @@ typedef struct cubist_attention_args {
   int64_t o_stride_tokens; /* derived: dense */
   int64_t o_stride_heads;
   const int32_t* cum_seq_lens_kv; /* [batch + 1] */
-  const void* k_sf;               /* FP4 KV: e4m3 block scales, one for 16 elements */
+  /* FP4 KV: e4m3 block scales, one for 16 elements, each dense
+   * [num_pages, num_kv_heads, page_size, head_dim / 16] whatever the strides of K and V */
+  const void* k_sf;
   const void* v_sf;
-  void* o_sf;                           /* nvfp4 output: see cubist_selection_get_output_scale */
-  const void* sliding_pool;             /* sparse_dynamic: the second KV pool */
-  const int32_t* topk_lens;             /* sparse_dynamic: [sum_seq_q] */
-  const float* sage_scales[4];          /* q, k, p, v; where sage_blocks is not 0 */
+  void* o_sf;               /* nvfp4 output: see cubist_selection_get_output_scale */
+  const void* sliding_pool; /* sparse_dynamic: the second KV pool, dense rows [.., head_dim_qk] */
+  const int32_t* topk_lens; /* sparse_dynamic: [sum_seq_q] */
+  /* q, k, p, v; where sage_blocks is not 0. Handed to the kernel unread: their layout is its own.
+   */
+  const float* sage_scales[4];
   const cubist_tensor_layout* o_layout; /* what `o` is, to be checked; NULL: not known */
   float o_sf_scale;                     /* nvfp4 output: global scale; 0: the problem's */
   int32_t o_sf_start_index;             /* nvfp4 output; -1: the problem's */
