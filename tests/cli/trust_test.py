@@ -22,7 +22,7 @@ class Signer:
                              check=False)
         check(run.returncode == 0, "minisign makes a key (scripts/setup installs it)")
         self.line = self.public.read_text().splitlines()[1]
-        self.number = self.public.read_text().splitlines()[0].split()[-1]
+        self.number = self.public.read_text().splitlines()[0].split()[-1].zfill(16)
 
     def sign(self, path, comment="a test"):
         subprocess.run(["minisign", "-S", "-W", "-s", self.secret, "-m", path, "-t", comment], capture_output=True,
