@@ -67,7 +67,8 @@ bool is_port(std::string_view text) {
 }
 
 bool is_address_v6(std::string_view text) {
-  if (text.size() < 4 || text.back() != ']') return false;
+  // What follows a 0 would be lost on inet_pton.
+  if (text.size() < 4 || text.back() != ']' || text.find('\0') != text.npos) return false;
   in6_addr address{};
   const std::string inside(text.substr(1, text.size() - 2));
   return ::inet_pton(AF_INET6, inside.c_str(), &address) == 1;

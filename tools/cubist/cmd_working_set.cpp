@@ -153,10 +153,6 @@ Status run_working_set(const WorkingSetArguments& arguments, const CommonOptions
   if (arguments.check > 0) {
     CUBIST_RETURN_IF_ERROR(check(arguments, common, opened.table, deployment.query, set));
   }
-  if (const std::string assumed = arguments.flags.assumed(); !assumed.empty() && !common.quiet) {
-    std::fprintf(stderr, "cubist: note: not given, so the set is for these alone: %s\n",
-                 assumed.c_str());
-  }
   const workingset::SetInfo info = make_info(arguments, deployment, opened);
   const std::string text = workingset::write_set(set, deployment.query, info);
   if (!arguments.output.empty() && arguments.output != "-") {
@@ -164,10 +160,14 @@ Status run_working_set(const WorkingSetArguments& arguments, const CommonOptions
   }
   if (common.json || arguments.output == "-") {
     print(text);
-    return {};
+  } else {
+    print_set(set, deployment, info);
+    if (!arguments.output.empty()) std::printf("wrote %s\n", arguments.output.c_str());
   }
-  print_set(set, deployment, info);
-  if (!arguments.output.empty()) std::printf("wrote %s\n", arguments.output.c_str());
+  if (const std::string assumed = arguments.flags.assumed(); !assumed.empty() && !common.quiet) {
+    std::fprintf(stderr, "cubist: note: not given, so the set is for these alone: %s\n",
+                 assumed.c_str());
+  }
   return {};
 }
 

@@ -50,6 +50,7 @@ TEST_CASE("hosts are names, addresses, and addresses in brackets") {
                            "[::1", "[::1]x", "[x]", "[::1]:", "h\n", "h%2f"}) {
     check_refused(std::string("oci://") + host + "/n:t", "host");
   }
+  check_refused(std::string("oci://[::1") + '\0' + "\n]/n:t", "host");
 }
 
 TEST_CASE("repositories and tags are those that registries take; nothing leads elsewhere") {
