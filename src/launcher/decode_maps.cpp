@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "launcher/encode_tensor_map.h"
+
 namespace cubist::launcher {
 namespace {
 
@@ -55,16 +57,12 @@ TensorMapSpec describe_q(const AttentionProblem& p, const LaunchPlan& plan, std:
   return spec;
 }
 
-Status encode(const driver::Driver& driver, const TensorMapSpec& spec, CubistTensorMap& out) {
-  static_assert(sizeof(cuda::CUtensorMap) == sizeof(CubistTensorMap));
-  constexpr std::array<std::uint32_t, TensorMapSpec::kMaxRank> kDense = {1, 1, 1, 1, 1};
-  const cuda::CUresult result = driver.table().cuTensorMapEncodeTiled(
-      reinterpret_cast<cuda::CUtensorMap*>(&out), static_cast<cuda::CUtensorMapDataType>(spec.type),
-      spec.rank, reinterpret_cast<void*>(spec.address), spec.dims.data(), spec.strides.data(),
-      spec.box.data(), kDense.data(), cuda::CU_TENSOR_MAP_INTERLEAVE_NONE,
-      cuda::CU_TENSOR_MAP_SWIZZLE_128B, cuda::CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
-      cuda::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  return driver.check(result, "cuTensorMapEncodeTiled");
+std::array<TensorMapSpec, 2> describe(const AttentionProblem& problem, const LaunchPlan& plan,
+                                      const CallArgs& args) {
+  const bool is_mla = plan.record->traits.reuse_smem_k_for_v;
+  return {describe_kv(problem, is_mla, "k", args.k),
+          is_mla ? describe_q(problem, plan, args.q)
+                 : describe_kv(problem, is_mla, "v", value_address(args))};
 }
 
 }  // namespace
@@ -72,11 +70,7 @@ Status encode(const driver::Driver& driver, const TensorMapSpec& spec, CubistTen
 Result<std::array<TensorMapSpec, 2>> describe_decode_maps(const AttentionProblem& problem,
                                                           const LaunchPlan& plan,
                                                           const CallArgs& args) {
-  const bool is_mla = plan.record->traits.reuse_smem_k_for_v;
-  const std::array<TensorMapSpec, 2> specs = {
-      describe_kv(problem, is_mla, "k", args.k),
-      is_mla ? describe_q(problem, plan, args.q)
-             : describe_kv(problem, is_mla, "v", value_address(args))};
+  const std::array<TensorMapSpec, 2> specs = describe(problem, plan, args);
   for (const TensorMapSpec& spec : specs) CUBIST_RETURN_IF_ERROR(check_tensor_map(spec));
   return specs;
 }
@@ -85,9 +79,10 @@ Status encode_decode_maps(const driver::Driver& driver, const AttentionProblem& 
                           const LaunchPlan& plan, const CallArgs& args,
                           CubistDecodeParams& params) {
   if (plan.record->traits.scheduler != TileScheduler::kPersistent) return {};
-  CUBIST_ASSIGN_OR_RETURN(const auto specs, describe_decode_maps(problem, plan, args));
-  CUBIST_RETURN_IF_ERROR(encode(driver, specs[0], params.k_map));
-  return encode(driver, specs[1], params.v_map);  // or q_map, which lies there too
+  const std::array<TensorMapSpec, 2> specs = describe(problem, plan, args);
+  CUBIST_RETURN_IF_ERROR(encode_tensor_map(driver, specs[0], &params.k_map));
+  // Or q_map, which lies there too.
+  return encode_tensor_map(driver, specs[1], &params.v_map);
 }
 
 }  // namespace cubist::launcher
