@@ -11,13 +11,6 @@ namespace {
 // The kernels load and store 16 bytes at a time.
 constexpr std::uint64_t kVectorBytes = 16;
 
-Status check_address(std::string_view name, std::uint64_t address, std::uint64_t alignment) {
-  if (address == 0) return fail(StatusCode::kInvalidArgument, "{} is NULL", name);
-  if (address % alignment == 0) return {};
-  return fail(StatusCode::kInvalidArgument, "{} is {:#x}; it must be aligned to {} bytes", name,
-              address, alignment);
-}
-
 /// An optional tensor is given exactly where the problem that was selected for has it.
 Status check_optional(std::string_view name, std::uint64_t address, std::string_view field,
                       bool in_problem) {
@@ -143,6 +136,13 @@ Status check_absent(const CallArgs& args) {
 }
 
 }  // namespace
+
+Status check_address(std::string_view name, std::uint64_t address, std::uint64_t alignment) {
+  if (address == 0) return fail(StatusCode::kInvalidArgument, "{} is NULL", name);
+  if (address % alignment == 0) return {};
+  return fail(StatusCode::kInvalidArgument, "{} is {:#x}; it must be aligned to {} bytes", name,
+              address, alignment);
+}
 
 Status check_output(const AttentionProblem& p, const CallArgs& args, bool dense) {
   if (args.o_layout) return check_output_layout(p, *args.o_layout, dense);

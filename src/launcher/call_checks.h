@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "base/result.h"
@@ -7,6 +8,9 @@
 #include "model/attention_problem.h"
 
 namespace cubist::launcher {
+
+/// errors  kInvalidArgument: `name` is NULL, or no multiple of `alignment` (bytes)
+Status check_address(std::string_view name, std::uint64_t address, std::uint64_t alignment);
 
 /// Checks every address and stride of a paged decode call against the problem, and that no offset
 /// overflows 63 bits. Pure; allocates nothing unless it fails.

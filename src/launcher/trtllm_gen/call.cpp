@@ -11,16 +11,10 @@ namespace cubist::trtllm_gen {
 namespace {
 
 using launcher::CallArgs;
+using launcher::check_address;
 
 constexpr std::uint64_t kTensorAlignment = 16;
 constexpr std::uint64_t kWorkspaceAlignment = 16;
-
-Status check_address(std::string_view name, std::uint64_t address, std::uint64_t alignment) {
-  if (address == 0) return fail(StatusCode::kInvalidArgument, "{} is NULL", name);
-  if (address % alignment == 0) return {};
-  return fail(StatusCode::kInvalidArgument, "{} is {:#x}; it must be aligned to {} bytes", name,
-              address, alignment);
-}
 
 /// A thing is given exactly where the problem has it. `what`: how the problem says so.
 Status check_given(std::string_view name, std::uint64_t address, bool wanted, std::string_view what,
