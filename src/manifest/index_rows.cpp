@@ -3,12 +3,12 @@
 namespace cubist {
 namespace {
 
-/// Every member of KernelTraits but arch, in one order for reading and writing.
+/// Every member of KernelTraits.
 template <class Traits, class Visit>
 void for_each_trait(Traits& t, Visit visit) {
   static_assert(sizeof(KernelTraits) == 56 && kNumTraitMembers == 37,
                 "a member came or went: name it below, count it in kNumTraitMembers");
-  visit(t.smem);
+  visit(t.smem), visit(t.arch.sm), visit(t.arch.kind);
   visit(t.head_dim_qk), visit(t.head_dim_vo), visit(t.head_dim_per_cta_v);
   visit(t.tile_q), visit(t.tile_kv), visit(t.step_q), visit(t.step_kv);
   visit(t.threads), visit(t.page_size), visit(t.max_q_heads_per_cta);
@@ -22,6 +22,7 @@ void for_each_trait(Traits& t, Visit visit) {
   visit(t.separate_transformed_kv), visit(t.fuses_inv_rope_fp8_quant), visit(t.ue8m0_scale_o);
 }
 
+constexpr SmArch::Kind last_of(SmArch::Kind) { return SmArch::Kind::kFamily; }
 constexpr Dtype last_of(Dtype) { return Dtype::kUnknown; }
 constexpr QkvLayout last_of(QkvLayout) { return QkvLayout::kContiguousKv; }
 constexpr MaskType last_of(MaskType) { return MaskType::kCustom; }
@@ -29,6 +30,12 @@ constexpr KernelType last_of(KernelType) { return KernelType::kSpecDecoding; }
 constexpr TileScheduler last_of(TileScheduler) { return TileScheduler::kPersistent; }
 constexpr MultiCtasKvMode last_of(MultiCtasKvMode) { return MultiCtasKvMode::kClusterSharedMemory; }
 constexpr SparseType last_of(SparseType) { return SparseType::kDynamicTokens; }
+
+template <class Member>
+std::size_t offset_in(const KernelTraits& traits, const Member& member) {
+  return static_cast<std::size_t>(reinterpret_cast<const std::uint8_t*>(&member) -
+                                  reinterpret_cast<const std::uint8_t*>(&traits));
+}
 
 }  // namespace
 
@@ -68,26 +75,33 @@ void read_source_row(RowReader& row, Source& source) {
 }
 
 void write_kernel_row(RowWriter& out, const KernelRecord& record) {
-  const std::size_t begin = out.position();
   out.bytes(record.sha256.bytes).number(record.size_bytes).text(record.name).text(record.path);
-  out.number(record.traits.arch.sm).number(record.traits.arch.kind);
-  for_each_trait(record.traits, [&](const auto& member) { out.number(member); });
-  out.zeros(begin + kKernelRowBytes - out.position());
+  std::array<std::uint8_t, sizeof(KernelTraits)> traits{};  // whatever lies between members: 0
+  for_each_trait(record.traits, [&](const auto& member) {
+    std::memcpy(traits.data() + offset_in(record.traits, member), &member, sizeof(member));
+  });
+  out.bytes(traits);
 }
 
-bool read_kernel_row(RowReader row, KernelRecord& record) {
-  row.digest(record.sha256).number(record.size_bytes).text(record.name).text(record.path);
-  row.number(record.traits.arch.sm).word(record.traits.arch.kind, SmArch::Kind::kFamily);
-  for_each_trait(record.traits, [&](auto& member) {
-    using Member = std::remove_reference_t<decltype(member)>;
+TraitLimits trait_limits() {
+  TraitLimits limits;
+  limits.fill(0xff);
+  const KernelTraits traits;
+  for_each_trait(traits, [&](const auto& member) {
+    using Member = std::remove_cvref_t<decltype(member)>;
     if constexpr (std::is_same_v<Member, bool>) {
-      row.flag(member);
+      limits[offset_in(traits, member)] = 1;
     } else if constexpr (std::is_enum_v<Member>) {
-      row.word(member, last_of(Member{}));
-    } else {
-      row.number(member);
+      static_assert(sizeof(Member) == 1);
+      limits[offset_in(traits, member)] = static_cast<std::uint8_t>(last_of(Member{}));
     }
   });
+  return limits;
+}
+
+bool read_kernel_row(RowReader row, KernelRecord& record, const TraitLimits& limits) {
+  row.digest(record.sha256).number(record.size_bytes).text(record.name).text(record.path);
+  row.plain(record.traits, limits);
   return row.ok();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -18,12 +19,11 @@ namespace cubist {
 //   pack    name, version, license (8 each) | family, revision, param_layout (1 each), 0 (1)
 //           | sources, kernels (4 each) | 0 (12)
 //   source  location, prefix (8 each) | kind (1), 0 (7)
-//   kernel  sha256 (32) | size (8) | name, path (8 each) | arch: sm (2), kind (1)
-//           | the other members of KernelTraits in the order of for_each_trait(), each in its size
-//           | 0 up to kKernelRowBytes
+//   kernel  sha256 (32) | size (8) | name, path (8 each) | KernelTraits as it lies in memory, 0
+//           between its members
 inline constexpr std::size_t kPackRowBytes = 48;
 inline constexpr std::size_t kSourceRowBytes = 24;
-inline constexpr std::uint32_t kKernelRowBytes = 112;
+inline constexpr std::uint32_t kKernelRowBytes = 56 + sizeof(KernelTraits);
 inline constexpr std::uint32_t kNumTraitMembers = 37;
 
 /// Rows one behind the other, then the texts they name.
@@ -73,12 +73,6 @@ class RowReader {
     at_ += sizeof(out);
     return *this;
   }
-  RowReader& flag(bool& out) {
-    const std::uint8_t value = *at_++;
-    ok_ &= value <= 1;
-    out = value == 1;
-    return *this;
-  }
   /// last  the highest value that means something
   template <class Enum>
   RowReader& word(Enum& out, Enum last) {
@@ -99,6 +93,17 @@ class RowReader {
   }
   RowReader& text(LentString& out) {
     out.lend(next_text());
+    return *this;
+  }
+  /// Into an object of plain data, whose bytes are each at most its `limits`.
+  template <class Plain>
+  RowReader& plain(Plain& out, const std::array<std::uint8_t, sizeof(Plain)>& limits) {
+    static_assert(std::is_trivially_copyable_v<Plain>);
+    bool known = true;
+    for (std::size_t i = 0; i < sizeof(Plain); ++i) known &= at_[i] <= limits[i];
+    if (known) std::memcpy(&out, at_, sizeof(Plain));
+    ok_ &= known;
+    at_ += sizeof(Plain);
     return *this;
   }
   RowReader& skip(std::size_t count) {
@@ -134,7 +139,10 @@ void write_kernel_row(RowWriter& out, const KernelRecord& record);
 /// Of a pack: how many of the next sources and kernels are its own.
 void read_pack_row(RowReader& row, Pack& pack, std::uint32_t& sources, std::uint32_t& kernels);
 void read_source_row(RowReader& row, Source& source);
+/// What each byte of KernelTraits may be at most: of words and flags the last that means something.
+using TraitLimits = std::array<std::uint8_t, sizeof(KernelTraits)>;
+TraitLimits trait_limits();
 /// Of the many. By value: a reader that nobody else sees stays in registers.
-bool read_kernel_row(RowReader row, KernelRecord& record);
+bool read_kernel_row(RowReader row, KernelRecord& record, const TraitLimits& limits);
 
 }  // namespace cubist

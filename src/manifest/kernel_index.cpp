@@ -34,7 +34,7 @@ namespace {
 
 constexpr std::array<std::uint8_t, 8> kMagic = {'C', 'U', 'B', 'I', 'S', 'T', 'K', 'I'};
 // One more whenever a row changes, or a rule of manifests gets stricter.
-constexpr std::uint32_t kFormat = 1;
+constexpr std::uint32_t kFormat = 2;
 constexpr std::uint32_t kLayout = kNumTraitMembers << 16 | kKernelRowBytes;
 constexpr std::size_t kHeadBytes = 176;
 constexpr std::size_t kChecked = 32;
@@ -121,7 +121,7 @@ class IndexReader {
     prefault(pack.kernels.data(), kernels * sizeof(KernelRecord));
     for (std::uint32_t i = 0; i < kernels && ok; ++i, kernel_at_ += kKernelRowBytes) {
       ok = read_kernel_row(RowReader(bytes_.data() + kernel_at_, bytes_),
-                           pack.kernels.emplace_back());
+                           pack.kernels.emplace_back(), limits_);
     }
     sources_ -= sources;
     kernels_ -= kernels;
@@ -130,6 +130,7 @@ class IndexReader {
 
   std::span<const std::uint8_t> bytes_;
   Lender lender_;
+  const TraitLimits limits_ = trait_limits();
   std::uint32_t packs_ = 0;
   std::uint32_t sources_ = 0;  ///< rows not read yet
   std::uint32_t kernels_ = 0;

@@ -40,7 +40,7 @@ class ManifestIndex {
   /// The index that load() would use now: its path; nullopt if it would parse.
   std::optional<std::string> current() const;
 
-  /// Where load() writes: <root>/index/<digest of the manifest's path and the version>-<uid>.kidx
+  /// Where load() writes: <root>/index/<checksum of the manifest's path and the version>-<uid>.kidx
   std::string file() const;
 
  private:

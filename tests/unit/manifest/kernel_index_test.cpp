@@ -1,5 +1,6 @@
 #include "manifest/kernel_index.h"
 
+#include <cstddef>
 #include <cstring>
 #include <memory>
 
@@ -124,6 +125,7 @@ TEST_CASE("an index whose numbers lie is refused though its checksum is right") 
   const std::size_t pack = 176;
   const std::size_t source = pack + 2 * 48;
   const std::size_t kernel = source + 2 * 24;
+  const std::size_t traits = kernel + 56;
   struct Lie {
     const char* what;
     Bytes bytes;
@@ -131,7 +133,7 @@ TEST_CASE("an index whose numbers lie is refused though its checksum is right") 
   constexpr std::uint32_t kHuge = 0xffffffffU;
   const Lie lies[] = {
       {"another magic", with_number<std::uint8_t>(good, 0, 'X')},
-      {"another format", with_number<std::uint32_t>(good, 8, 2)},
+      {"another format", with_number<std::uint32_t>(good, 8, 1)},
       {"another layout", with_number<std::uint32_t>(good, 12, 0)},
       {"another version", with_number<std::uint8_t>(good, 96, '9')},
       {"a name that starts past the end", with_number(good, 128, kHuge)},
@@ -153,9 +155,12 @@ TEST_CASE("an index whose numbers lie is refused though its checksum is right") 
       {"a location past the end", with_number(good, source, kHuge)},
       {"a kernel's name past the end", with_number(good, kernel + 40, kHuge)},
       {"a kernel's path past the end", with_number(good, kernel + 52, kHuge)},
-      {"an unknown kind of architecture", with_number<std::uint8_t>(good, kernel + 58, 3)},
-      {"an unknown element type", with_number<std::uint8_t>(good, kernel + 83, 9)},
-      {"a flag of 2", with_number<std::uint8_t>(good, kernel + 97, 2)},
+      {"an unknown kind of architecture",
+       with_number<std::uint8_t>(good, traits + offsetof(KernelTraits, arch.kind), 3)},
+      {"an unknown element type",
+       with_number<std::uint8_t>(good, traits + offsetof(KernelTraits, dtype_o), 9)},
+      {"a flag of 2",
+       with_number<std::uint8_t>(good, traits + offsetof(KernelTraits, skip_softmax), 2)},
   };
   for (const Lie& lie : lies) {
     INFO(lie.what);
