@@ -1,45 +1,31 @@
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
-#include <functional>
 #include <random>
-#include <stdexcept>
 #include <thread>
 
 #include "registry/fetch.h"
 #include "registry/source.h"
 #include "support/catch.h"
 #include "support/made_release.h"
+#include "support/processes.h"
 #include "support/server.h"
 
 namespace fs = std::filesystem;
 using cubist::FetchedFile;
 using cubist::FetchOptions;
 using cubist::Source;
+using cubist::test::finish_process;
 using cubist::test::impatient_options;
 using cubist::test::MadeRelease;
 using cubist::test::MischiefServer;
+using cubist::test::start_process;
 using std::chrono::milliseconds;
 
 namespace {
-
-pid_t start(const std::function<int()>& work) {
-  const pid_t pid = ::fork();
-  // kill(-1) would end every process there is.
-  if (pid < 0) throw std::runtime_error("fork failed");
-  if (pid == 0) ::_exit(work());
-  return pid;
-}
-
-int finish(pid_t pid) {
-  int state = 0;
-  ::waitpid(pid, &state, 0);
-  return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
-}
 
 FetchOptions patient_options(const std::string& url) {
   FetchOptions options = impatient_options();
@@ -69,9 +55,9 @@ TEST_CASE("however many processes want a missing entry, it is fetched once") {
   const FetchOptions options = patient_options(server.url("pace"));
   std::vector<pid_t> processes;
   for (int i = 0; i < 8; ++i) {
-    processes.push_back(start([&] { return fetch_all(release, options); }));
+    processes.push_back(start_process([&] { return fetch_all(release, options); }));
   }
-  for (const pid_t pid : processes) CHECK(finish(pid) == 0);
+  for (const pid_t pid : processes) CHECK(finish_process(pid) == 0);
   CHECK(count_gets(server) == release.kernels().size());
   CHECK(release.count_store_files() == release.kernels().size());
   for (std::size_t i = 0; i < release.kernels().size(); ++i) CHECK(release.in_store(i));
@@ -81,18 +67,18 @@ TEST_CASE("a killed winner is succeeded by one of those who waited") {
   MadeRelease release(1, 50'000);
   const MischiefServer server(release.tree());
   const FetchOptions slow = patient_options(server.url("stall"));
-  const pid_t winner = start([&] { return fetch_all(release, slow); });
+  const pid_t winner = start_process([&] { return fetch_all(release, slow); });
   std::this_thread::sleep_for(milliseconds(500));
   const FetchOptions good = patient_options(server.url("ok"));
   std::vector<pid_t> waiters;
   for (int i = 0; i < 3; ++i) {
-    waiters.push_back(start([&] { return fetch_all(release, good); }));
+    waiters.push_back(start_process([&] { return fetch_all(release, good); }));
   }
   std::this_thread::sleep_for(milliseconds(700));
   CHECK_FALSE(release.in_store(0));
   ::kill(winner, SIGKILL);
-  CHECK(finish(winner) == 128 + SIGKILL);
-  for (const pid_t pid : waiters) CHECK(finish(pid) == 0);
+  CHECK(finish_process(winner) == 128 + SIGKILL);
+  for (const pid_t pid : waiters) CHECK(finish_process(pid) == 0);
   CHECK(release.in_store(0));
   CHECK(count_gets(server) == 2);
 }
@@ -104,13 +90,13 @@ TEST_CASE("runs killed at random moments never leave a wrong entry, and a last r
   std::mt19937 random(11);
   int killed = 0;
   for (int round = 0; round < 25; ++round) {
-    const pid_t one = start([&] { return fetch_all(release, options); });
-    const pid_t two = start([&] { return fetch_all(release, options); });
+    const pid_t one = start_process([&] { return fetch_all(release, options); });
+    const pid_t two = start_process([&] { return fetch_all(release, options); });
     std::this_thread::sleep_for(milliseconds(random() % 200));
     ::kill(one, SIGKILL);
-    killed += finish(one) != 0 ? 1 : 0;
+    killed += finish_process(one) != 0 ? 1 : 0;
     ::kill(two, SIGKILL);
-    killed += finish(two) != 0 ? 1 : 0;
+    killed += finish_process(two) != 0 ? 1 : 0;
     for (const auto& record : release.kernels()) {
       REQUIRE(release.store().open_verified(record));
     }

@@ -1,42 +1,28 @@
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
-#include <functional>
 #include <random>
-#include <stdexcept>
 #include <thread>
 
 #include "registry/store.h"
 #include "support/catch.h"
+#include "support/processes.h"
 #include "support/scratch.h"
 #include "support/synthetic.h"
 
 namespace fs = std::filesystem;
 using cubist::Store;
+using cubist::test::finish_process;
 using cubist::test::record_of;
 using cubist::test::Scratch;
+using cubist::test::start_process;
 using cubist::test::synthetic_bytes;
 using cubist::test::verified;
 
 namespace {
-
-pid_t start(const std::function<int()>& work) {
-  const pid_t pid = ::fork();
-  // kill(-1) would end every process there is.
-  if (pid < 0) throw std::runtime_error("fork failed");
-  if (pid == 0) ::_exit(work());
-  return pid;
-}
-
-int finish(pid_t pid) {
-  int state = 0;
-  ::waitpid(pid, &state, 0);
-  return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
-}
 
 std::size_t count_files(const std::string& folder) {
   std::size_t count = 0;
@@ -81,12 +67,12 @@ TEST_CASE("eight processes install one digest: one copy, one inode, readers see 
     const auto bytes = synthetic_bytes(round, 130'000);
     const auto cubin = verified(bytes);
     std::vector<pid_t> writers;
-    const pid_t watcher = start([&] { return watch(store, record_of("k", bytes)); });
+    const pid_t watcher = start_process([&] { return watch(store, record_of("k", bytes)); });
     for (int i = 0; i < 8; ++i) {
-      writers.push_back(start([&] { return store.install(cubin) ? 0 : 1; }));
+      writers.push_back(start_process([&] { return store.install(cubin) ? 0 : 1; }));
     }
-    for (const pid_t pid : writers) CHECK(finish(pid) == 0);
-    CHECK(finish(watcher) == 0);
+    for (const pid_t pid : writers) CHECK(finish_process(pid) == 0);
+    CHECK(finish_process(watcher) == 0);
     CHECK(count_files(store.root()) == 1);
   }
 }
@@ -101,12 +87,12 @@ TEST_CASE("eight processes repair one broken entry and all end with a good one")
   fs::resize_file(path, 1'000);
   std::vector<pid_t> writers;
   for (int i = 0; i < 8; ++i) {
-    writers.push_back(start([&] {
+    writers.push_back(start_process([&] {
       if (!store.install(cubin)) return 1;
       return store.open_verified(record_of("k", bytes)).value() ? 0 : 2;
     }));
   }
-  for (const pid_t pid : writers) CHECK(finish(pid) == 0);
+  for (const pid_t pid : writers) CHECK(finish_process(pid) == 0);
   CHECK(count_files(store.root()) == 1);
 }
 
@@ -123,7 +109,7 @@ TEST_CASE("writers killed at random moments leave no wrong entry, and the next r
   std::mt19937 random(7);
   int interrupted = 0;
   for (int round = 0; round < 60; ++round) {
-    const pid_t writer = start([&] {
+    const pid_t writer = start_process([&] {
       for (const auto& cubin : cubins) {
         if (!store.install(cubin)) return 1;
       }
@@ -131,7 +117,7 @@ TEST_CASE("writers killed at random moments leave no wrong entry, and the next r
     });
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 20'000));
     ::kill(writer, SIGKILL);
-    if (finish(writer) != 0) ++interrupted;
+    if (finish_process(writer) != 0) ++interrupted;
     for (const auto& record : records) REQUIRE(store.open_verified(record));
     if (round % 10 == 9) fs::remove_all(store.root() + "/sha256");
   }

@@ -1,9 +1,8 @@
-#include <functional>
-
 #include "archive/zip.h"
 #include "counting_access.h"
 #include "support/byte_writer.h"
 #include "support/catch.h"
+#include "support/liar.h"
 #include "support/zip_writer.h"
 
 // Zips that lie about themselves in the end record or the directory: each is refused by open(),
@@ -18,11 +17,7 @@ using test::patch;
 using test::ZipImage;
 using test::ZipInput;
 
-struct Liar {
-  std::string what;
-  std::function<void(ZipImage&)> lie;
-  std::string says;
-};
+using Liar = test::Liar<ZipImage>;
 
 const std::vector<ZipInput> kFiles = {{"a/one.cubin", "first file", true},
                                       {"a/two.cubin", "second file", true},

@@ -1,9 +1,8 @@
-#include <functional>
-
 #include "archive/zip.h"
 #include "counting_access.h"
 #include "support/byte_writer.h"
 #include "support/catch.h"
+#include "support/liar.h"
 #include "support/zip_writer.h"
 
 // Members that lie: the directory looks well, so open() works, and reading the member is refused.
@@ -17,11 +16,7 @@ using test::patch;
 using test::ZipImage;
 using test::ZipInput;
 
-struct Liar {
-  std::string what;
-  std::function<void(ZipImage&)> lie;
-  std::string says;
-};
+using Liar = test::Liar<ZipImage>;
 
 const std::string kText(1000, 'x');
 

@@ -1,8 +1,5 @@
-#include <functional>
-
-#include "cubin/cubin_file.h"
+#include "refusal.h"
 #include "support/byte_writer.h"
-#include "support/catch.h"
 #include "support/synthetic_cubin.h"
 
 // Files that lie about their ELF container: each is refused with a sentence that names the file and
@@ -15,24 +12,9 @@ using test::CubinImage;
 using test::make_cubin;
 using test::patch;
 
-struct Liar {
-  std::string what;
-  std::function<void(CubinImage&)> lie;
-  std::string says;
-};
+using Liar = test::Liar<CubinImage>;
 
-void check_refused(const std::vector<Liar>& liars) {
-  for (const Liar& liar : liars) {
-    CAPTURE(liar.what);
-    CubinImage image = make_cubin();
-    liar.lie(image);
-    const auto cubin = parse_cubin(image.bytes, "x.cubin");
-    REQUIRE_FALSE(cubin);
-    CHECK(cubin.error().code() == StatusCode::kIntegrity);
-    CHECK_THAT(cubin.error().message(), Catch::StartsWith("'x.cubin' is no usable cubin: "));
-    CHECK_THAT(cubin.error().message(), Catch::Contains(liar.says));
-  }
-}
+void check_refused(const std::vector<Liar>& liars) { test::check_refused(make_cubin(), liars); }
 
 constexpr std::size_t kOffset = 24, kSize = 32, kLink = 40, kInfo = 44;  // in a section header
 

@@ -1,8 +1,5 @@
-#include <functional>
-
-#include "cubin/cubin_file.h"
+#include "refusal.h"
 #include "support/byte_writer.h"
-#include "support/catch.h"
 #include "support/synthetic_cubin.h"
 
 // Files whose ELF container is sound and whose kernels' records lie.
@@ -13,11 +10,7 @@ namespace {
 using test::CubinImage;
 using test::patch;
 
-struct Liar {
-  std::string what;
-  std::function<void(CubinImage&)> lie;
-  std::string says;
-};
+using Liar = test::Liar<CubinImage>;
 
 const std::string kInfo = ".nv.info.kernel";
 constexpr std::size_t kSize = 32, kSectionInfo = 44;  // in a section header
@@ -32,18 +25,7 @@ CubinImage good() {
 
 std::size_t record(const CubinImage& image, std::uint8_t id) { return image.record_of(kInfo, id); }
 
-void check_refused(const std::vector<Liar>& liars) {
-  for (const Liar& liar : liars) {
-    CAPTURE(liar.what);
-    CubinImage image = good();
-    liar.lie(image);
-    const auto cubin = parse_cubin(image.bytes, "x.cubin");
-    REQUIRE_FALSE(cubin);
-    CHECK(cubin.error().code() == StatusCode::kIntegrity);
-    CHECK_THAT(cubin.error().message(), Catch::StartsWith("'x.cubin' is no usable cubin: "));
-    CHECK_THAT(cubin.error().message(), Catch::Contains(liar.says));
-  }
-}
+void check_refused(const std::vector<Liar>& liars) { test::check_refused(good(), liars); }
 
 TEST_CASE("broken records are refused and named") {
   check_refused({
