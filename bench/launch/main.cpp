@@ -12,6 +12,7 @@
 
 #include "bench.h"
 #include "driver/device_query.h"
+#include "model/cuda_version.h"
 
 namespace cubist::bench {
 
@@ -80,7 +81,7 @@ int run(int rounds) {
   require(table.cuCtxPushCurrent(bench.context), "cuCtxPushCurrent");
   require(bench.open_runtime()->fetch({}));
   const Json result = {{"gpu", device->name},
-                       {"driver", driver::cuda_version_text(table.driver_version)},
+                       {"driver", cuda_version_text(table.driver_version)},
                        {"rounds", rounds},
                        {"warm", bench_warm(bench)},
                        {"cold", bench_cold(bench)},

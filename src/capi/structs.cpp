@@ -193,6 +193,10 @@ Result<runtime::RuntimeOptions> from_c(const cubist_runtime_options& c) {
     options.manifests.emplace_back(c.manifests[i]);
   }
   if (c.store_dir != nullptr) options.store_dir = c.store_dir;
+  if (c.store_dir != nullptr && options.store_dir.empty()) {
+    return fail(StatusCode::kInvalidArgument,
+                "options.store_dir is empty; it must be a folder, or NULL for the default");
+  }
   CUBIST_ASSIGN_OR_RETURN(options.trust, trust_from_c(c));
   return options;
 }
@@ -202,6 +206,10 @@ namespace {
 Result<launcher::TensorLayout> layout_from_c(const cubist_tensor_layout& c) {
   CUBIST_RETURN_IF_ERROR(check_struct(&c, "args.o_layout"));
   CUBIST_RETURN_IF_ERROR(check_enum("args.o_layout.dtype", c.dtype, CUBIST_DTYPE_E2M1));
+  if (c.reserved != 0) {
+    return fail(StatusCode::kInvalidArgument, "args.o_layout.reserved is {}; it must be 0",
+                c.reserved);
+  }
   if (c.rank < 1 || c.rank > launcher::TensorLayout::kMaxRank) {
     return fail(StatusCode::kInvalidArgument, "args.o_layout.rank is {}; it must be 1..{}", c.rank,
                 launcher::TensorLayout::kMaxRank);

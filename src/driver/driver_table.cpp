@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "model/cuda_version.h"
+
 namespace cubist::driver {
 namespace {
 
@@ -56,10 +58,6 @@ std::vector<std::string> libcuda_names() {
   const char* other = std::getenv("CUBIST_LIBCUDA");
   if (other != nullptr && *other != '\0') return {other};
   return {"libcuda.so.1", "libcuda.so"};
-}
-
-std::string cuda_version_text(int version) {
-  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
 Result<DriverTable> load_driver_table(const std::vector<std::string>& names) {

@@ -37,7 +37,4 @@ std::vector<std::string> libcuda_names();
 ///         driver is older than kPinnedCudaVersion, or a REQUIRED function is missing
 Result<DriverTable> load_driver_table(const std::vector<std::string>& names);
 
-/// "13.0" for 13000.
-std::string cuda_version_text(int version);
-
 }  // namespace cubist::driver

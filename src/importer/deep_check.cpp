@@ -11,6 +11,8 @@
 #include "base/sha256.h"
 #include "cubin/cross_check.h"
 #include "cubin/cubin_file.h"
+#include "cubin/min_driver.h"
+#include "model/cuda_version.h"
 
 namespace cubist {
 namespace {
@@ -110,6 +112,12 @@ class DeepCheck {
       found.emplace_back(order_[first], Finding{FindingKind::kCubinUnreadable, record.name,
                                                 cubin.error().message()});
       return;
+    }
+    if (pack_.min_driver != 0 && min_driver_of(*cubin).value_or(0) > pack_.min_driver) {
+      const Disagreement difference = {"min_driver", cuda_version_text(pack_.min_driver),
+                                       cuda_version_text(*min_driver_of(*cubin))};
+      found.emplace_back(order_[first],
+                         Finding{FindingKind::kCubinMismatch, record.name, to_string(difference)});
     }
     for (std::size_t i = first; i < end; ++i) {
       const KernelRecord& row = pack_.kernels[order_[i]];

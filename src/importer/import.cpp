@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -9,6 +11,7 @@
 
 #include "base/sha256.h"
 #include "cubin/cubin_file.h"
+#include "cubin/min_driver.h"
 #include "importer/artifact.h"
 #include "importer/checksums.h"
 #include "importer/deep_check.h"
@@ -51,6 +54,7 @@ class Importer {
   void note_row(const MetaRow& row, const TreeFile& file);
   Result<Generation> generation_of(const MetaTable& table, bool is_first);
   Result<ParamLayout> layout_from_cubin(const MetaTable& table);
+  std::int32_t min_driver_from_cubins(const Pack& pack) const;
   void check_files();
   Status check_deep();
   void add_sources(Pack& pack) const;
@@ -244,6 +248,24 @@ void Importer::add_sources(Pack& pack) const {
   }
 }
 
+/// The least that one of them asks of the driver, by the first cubin of each architecture; `deep`
+/// looks at the others. 0: they do not say, or cannot be read, which is not for here to report.
+std::int32_t Importer::min_driver_from_cubins(const Pack& pack) const {
+  std::set<SmArch> seen;
+  std::int32_t least = 0;
+  for (const KernelRecord& record : pack.kernels) {
+    if (!seen.insert(record.traits.arch).second) continue;
+    const Result<std::vector<std::uint8_t>> bytes =
+        tree_.read(artifact_.prefix + record.path, kMaxKernelBytes);
+    if (!bytes || sha256(*bytes) != record.sha256) return 0;
+    const Result<CubinFile> cubin = parse_cubin(*bytes, record.path);
+    const std::optional<std::int32_t> need = cubin ? min_driver_of(*cubin) : std::nullopt;
+    if (!need) return 0;
+    least = least == 0 ? *need : std::min(least, *need);
+  }
+  return least;
+}
+
 /// "sTllmGenFmhaKernelMetaInfosVx" is the table of pack "trtllm-gen-fmha-vx".
 std::string pack_name(const MetaTable& table, bool is_first, std::size_t index) {
   std::string name = "trtllm-gen-fmha";
@@ -266,6 +288,7 @@ Status Importer::import_table(const MetaTable& table, bool is_first) {
     CUBIST_ASSIGN_OR_RETURN(const MetaRow row, rows.read(i));
     CUBIST_RETURN_IF_ERROR(import_row(row, pack));
   }
+  pack.min_driver = min_driver_from_cubins(pack);
   import_.report.tables.push_back({.pack = pack.name,
                                    .struct_name = std::string(table.struct_name),
                                    .num_columns = static_cast<std::uint32_t>(table.columns.size()),

@@ -17,6 +17,7 @@ Result<const ContextInfo*> ContextTable::add_current(driver::Driver& driver, std
   if (const ContextInfo* found = seen_.find(id)) return found;
   ContextInfo info;
   info.id = id;
+  info.driver_version = driver.table().driver_version;
   CUBIST_RETURN_IF_ERROR(
       driver.check(driver.table().cuCtxGetCurrent(&info.handle), "cuCtxGetCurrent"));
   cuda::CUdevice device = 0;

@@ -16,6 +16,7 @@ struct ContextInfo {
   std::uint64_t id = 0;  ///< cuCtxGetId: unique for the life of the process
   int ordinal = 0;
   DeviceProfile profile;
+  int driver_version = 0;  ///< cuDriverGetVersion: 13000 is CUDA 13.0
 };
 
 /// Knows every context it was asked in. Safe from any thread.

@@ -21,8 +21,11 @@ Status check_clusters(const driver::Driver& driver, const LaunchPlan& plan,
 
 }  // namespace
 
-Launcher::Launcher(std::shared_ptr<driver::Driver> driver, CubinSource source)
-    : driver_(std::move(driver)), modules_(driver_, std::move(source)) {}
+Launcher::Launcher(std::shared_ptr<driver::Driver> driver, CubinSource source,
+                   DriverNeed driver_need)
+    : driver_(std::move(driver)),
+      driver_need_(std::move(driver_need)),
+      modules_(driver_, std::move(source)) {}
 
 Result<ReadyPlan> Launcher::ready(const Selection& selection, ReadyMemo& memo,
                                   const cuda::CUstream* stream) {
@@ -40,7 +43,7 @@ Result<ReadyPlan> Launcher::find_ready(const Selection& selection, const Context
   Status first_reason;
   for (std::uint32_t i = 0; i < selection.num_plans; ++i) {
     const LaunchPlan& plan = selection.plans[i];
-    Status holds = check_plan_fits(plan, context);
+    Status holds = check_plan_fits(plan, min_driver_of(*plan.record), context);
     if (holds) {
       CUBIST_ASSIGN_OR_RETURN(const LoadedKernel* kernel,
                               modules_.load(*plan.record, context, stream));

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -13,6 +15,10 @@
 #include "model/launch_plan.h"
 
 namespace cubist::launcher {
+
+/// The CUDA version that a kernel's manifest asks of the driver, as cuDriverGetVersion numbers it;
+/// 0: it does not say.
+using DriverNeed = std::function<std::int32_t(const KernelRecord&)>;
 
 /// A plan whose preconditions hold in one context, with its kernel loaded there.
 struct ReadyPlan {
@@ -34,7 +40,8 @@ class ReadyMemo {
 /// from any thread; holds no lock across a driver call once a kernel is loaded.
 class Launcher {
  public:
-  Launcher(std::shared_ptr<driver::Driver> driver, CubinSource source);
+  /// driver_need  asked before a kernel is loaded; empty: no kernel asks for a version
+  Launcher(std::shared_ptr<driver::Driver> driver, CubinSource source, DriverNeed driver_need = {});
 
   driver::Driver& driver() { return *driver_; }
 
@@ -64,10 +71,14 @@ class Launcher {
   LoadCounters counters() const { return modules_.counters(); }
 
  private:
+  std::int32_t min_driver_of(const KernelRecord& record) const {
+    return driver_need_ ? driver_need_(record) : 0;
+  }
   Result<ReadyPlan> find_ready(const Selection& selection, const ContextInfo& context,
                                const cuda::CUstream* stream);
 
   std::shared_ptr<driver::Driver> driver_;
+  DriverNeed driver_need_;
   ContextTable contexts_;
   ModuleCache modules_;
 };

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "model/cuda_version.h"
 #include "model/launch_limits.h"
 
 namespace cubist::launcher {
@@ -42,13 +43,21 @@ Status check_geometry(const LaunchPlan& plan) {
 
 }  // namespace
 
-Status check_kernel_fits(const KernelRecord& record, const ContextInfo& context) {
+Status check_kernel_fits(const KernelRecord& record, std::int32_t min_driver,
+                         const ContextInfo& context) {
   const DeviceProfile& device = context.profile;
   if (!runs_on(record.traits.arch, device.sm)) {
     return fail(StatusCode::kDeviceMismatch,
                 "kernel '{}' is for {}, but device {} ('{}') is sm_{}; select for this device",
                 record.name, to_string(record.traits.arch), context.ordinal, device.name,
                 device.sm);
+  }
+  if (min_driver > context.driver_version) {
+    return fail(StatusCode::kDeviceMismatch,
+                "kernel '{}' needs a driver for CUDA {} or later, but this one supports CUDA {}; "
+                "update the NVIDIA driver, or use kernels built with older tools",
+                record.name, cuda_version_text(min_driver),
+                cuda_version_text(context.driver_version));
   }
   if (record.traits.smem > device.max_smem_optin) {
     return fail(
@@ -60,10 +69,11 @@ Status check_kernel_fits(const KernelRecord& record, const ContextInfo& context)
   return {};
 }
 
-Status check_plan_fits(const LaunchPlan& plan, const ContextInfo& context) {
+Status check_plan_fits(const LaunchPlan& plan, std::int32_t min_driver,
+                       const ContextInfo& context) {
   const KernelRecord& record = *plan.record;
   const DeviceProfile& device = context.profile;
-  CUBIST_RETURN_IF_ERROR(check_kernel_fits(record, context));
+  CUBIST_RETURN_IF_ERROR(check_kernel_fits(record, min_driver, context));
   if (plan.smem > record.traits.smem) {
     return fail(StatusCode::kInternal,
                 "kernel '{}' was planned with {} bytes of shared memory; its manifest says {}",

@@ -26,12 +26,14 @@ class PrepareRun {
       : driver_(driver), modules_(modules), context_(context), report_(report) {}
 
   /// Notes which kernels are loaded, and which cannot be here; returns those to be loaded.
-  std::vector<const KernelRecord*> sort_out() {
+  template <class MinDriverOf>
+  std::vector<const KernelRecord*> sort_out(MinDriverOf min_driver_of) {
     std::vector<const KernelRecord*> wanted;
     for (PreparedKernel& kernel : report_.kernels) {
       kernel.was_loaded = modules_.slot(*kernel.record).find(context_.id) != nullptr;
       if (kernel.was_loaded) continue;
-      const Status fits = check_kernel_fits(*kernel.record, context_);
+      const Status fits =
+          check_kernel_fits(*kernel.record, min_driver_of(*kernel.record), context_);
       if (fits) wanted.push_back(kernel.record);
       if (!fits) kernel.error = fits.error();
     }
@@ -124,7 +126,8 @@ Result<PrepareReport> Launcher::prepare(std::span<const KernelRecord* const> rec
   report.kernels.resize(records.size());
   for (std::size_t i = 0; i < records.size(); ++i) report.kernels[i].record = records[i];
   PrepareRun run(*driver_, modules_, *context, report);
-  const std::vector<const KernelRecord*> wanted = run.sort_out();
+  const std::vector<const KernelRecord*> wanted =
+      run.sort_out([this](const KernelRecord& record) { return min_driver_of(record); });
   if (bring && !wanted.empty()) {
     Status brought = bring(wanted);
     report.bring_milliseconds = milliseconds_since(start);

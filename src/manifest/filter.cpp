@@ -105,8 +105,8 @@ Manifest subset_of(const Manifest& manifest, const KernelFilter& filter) {
   subset.description = manifest.description;
   subset.folder = manifest.folder;
   for (const Pack& pack : manifest.packs) {
-    Pack kept{pack.name,     pack.version,      pack.license, pack.family,
-              pack.revision, pack.param_layout, pack.sources, {}};
+    Pack kept{pack.name,         pack.version,    pack.license, pack.family, pack.revision,
+              pack.param_layout, pack.min_driver, pack.sources, {}};
     std::copy_if(pack.kernels.begin(), pack.kernels.end(), std::back_inserter(kept.kernels),
                  [&](const KernelRecord& record) { return matches(filter, pack.family, record); });
     if (!kept.kernels.empty()) subset.packs.push_back(std::move(kept));

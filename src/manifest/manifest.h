@@ -34,6 +34,9 @@ struct Pack {
   KernelFamily family = KernelFamily::kTrtllmGenFmha;
   HeuristicRevision revision = HeuristicRevision::kTrtllmGenFmha_0_6_13;
   ParamLayout param_layout = ParamLayout::kTrtllmGenFmha1280;
+  /// CUDA version that the driver must support at least, as cuDriverGetVersion numbers it; 0: not
+  /// said.
+  std::int32_t min_driver = 0;
   std::vector<Source> sources;
   std::vector<KernelRecord> kernels;
   /// Of the kernels' texts: keep it as long as the records themselves. Not part of the format.
@@ -44,7 +47,7 @@ struct Pack {
 
 /// A parsed manifest (manifests/FORMAT.md). Valid by construction: see manifest/parse.h.
 struct Manifest {
-  static constexpr std::uint32_t kSchemaVersion = 1;
+  static constexpr std::uint32_t kSchemaVersion = 2;  ///< the latest that is read and written
 
   static constexpr std::int64_t kMaxSerial = (std::int64_t{1} << 53) - 1;
 

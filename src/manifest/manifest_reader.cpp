@@ -4,9 +4,10 @@
 
 #include "manifest/manifest_keys.h"
 
-// { "schema": "cubist.manifest", "schema_version": 1, "name", "description",
+// { "schema": "cubist.manifest", "schema_version": 2, "name", "description",
 //   "serial", "expires",
 //   "packs": [ { "name", "version", "license", "family", "revision", "param_layout",
+//                "min_driver",
 //                "sources": [ { "type", "location", "prefix" } ],
 //                "kernels": [ { "name", "path", "sha256", "size", "arch",
 //                               "traits": { see trait_fields.cpp } } ] } ] }
@@ -122,7 +123,10 @@ bool ManifestReader::require(const std::array<std::string_view, N>& keys, std::u
 }
 
 bool ManifestReader::end_pack() {
-  if (!require(kPackKeys, 1U << kVersion | 1U << kLicense | 1U << kSourceList, pack_)) return false;
+  if (!require(kPackKeys, 1U << kVersion | 1U << kLicense | 1U << kMinDriver | 1U << kSourceList,
+               pack_)) {
+    return false;
+  }
   if (incomplete_) {
     const auto& [kernel, seen] = *incomplete_;
     const std::string_view missing = missing_trait(seen, pack().family);
@@ -156,10 +160,22 @@ bool ManifestReader::end_traits() {
   return true;
 }
 
+bool ManifestReader::end_root() {
+  if (!require(kRootKeys, 1U << kDescription | 1U << kSerial | 1U << kExpires, root_)) return false;
+  // Known here at the latest: a document may say its version behind its packs.
+  for (std::size_t i = 0; i < manifest_.packs.size(); ++i) {
+    if (manifest_.packs[i].min_driver == 0 || schema_version_ >= kVersionWithMinDriver) continue;
+    return reject_at(fmt::format("/packs/{}/min_driver", i),
+                     fmt::format("schema_version {} has no such key; {} has it", schema_version_,
+                                 kVersionWithMinDriver));
+  }
+  return true;
+}
+
 bool ManifestReader::end_object() {
   switch (place_) {
     case Place::kRoot:
-      return require(kRootKeys, 1U << kDescription | 1U << kSerial | 1U << kExpires, root_);
+      return end_root();
     case Place::kPack:
       return end_pack();
     case Place::kSource:

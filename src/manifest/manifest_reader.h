@@ -80,6 +80,7 @@ class ManifestReader {
     kFamily,
     kRevision,
     kParamLayout,
+    kMinDriver,
     kSourceList,
     kKernelList
   };
@@ -112,6 +113,7 @@ class ManifestReader {
   template <std::size_t N>
   bool require(const std::array<std::string_view, N>& keys, std::uint64_t optional,
                const ObjectState& state);
+  bool end_root();
   bool end_pack();
   bool end_kernel();
   bool end_traits();
@@ -119,6 +121,7 @@ class ManifestReader {
   bool scalar(Scalar value);
   bool root_value(Scalar value);
   bool pack_value(Scalar value);
+  bool min_driver_value(const Scalar& value);
   bool source_value(Scalar value);
   bool kernel_value(Scalar value);
   bool trait_value(const Scalar& value);
@@ -149,6 +152,7 @@ class ManifestReader {
   std::string_view file_name_;
   Manifest manifest_;
   std::optional<Error> error_;
+  std::uint64_t schema_version_ = 0;
   Place place_ = Place::kDocument;
   ObjectState root_;
   ObjectState pack_;

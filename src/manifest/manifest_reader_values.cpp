@@ -7,6 +7,7 @@
 #include "manifest/text.h"
 #include "manifest/validate.h"
 #include "manifest/words.h"
+#include "model/cuda_version.h"
 
 // The half of ManifestReader that takes in strings, numbers and flags.
 
@@ -51,12 +52,12 @@ bool ManifestReader::root_value(Scalar value) {
       return reject("{} is not '{}': this is no Cubist manifest", shown(schema), kSchemaName);
     }
     case kSchemaVersion:
-      if (value.type == ScalarType::kUnsigned && value.number == Manifest::kSchemaVersion) {
-        return true;
-      }
       if (value.type != ScalarType::kUnsigned) return reject_type(type_name(value.type));
-      return reject("version {}; this program reads version {} (a newer program may be needed)",
-                    value.number, Manifest::kSchemaVersion);
+      schema_version_ = value.number;
+      if (schema_version_ >= 1 && schema_version_ <= Manifest::kSchemaVersion) return true;
+      return reject(
+          "version {}; this program reads versions 1 to {} (a newer program may be needed)",
+          value.number, Manifest::kSchemaVersion);
     case kManifestName:
       return read_text(value, manifest_.name);
     case kDescription:
@@ -85,9 +86,19 @@ bool ManifestReader::pack_value(Scalar value) {
       return read_word(value, pack().revision);
     case kParamLayout:
       return read_word(value, pack().param_layout);
+    case kMinDriver:
+      return min_driver_value(value);
     default:
       return reject_type(type_name(value.type));
   }
+}
+
+bool ManifestReader::min_driver_value(const Scalar& value) {
+  if (value.type != ScalarType::kString) return reject_type(type_name(value.type));
+  const std::optional<std::int32_t> version = parse_cuda_version(*value.text);
+  if (!version) return reject("{} is no CUDA version such as 13.0", shown(*value.text));
+  pack().min_driver = *version;
+  return true;
 }
 
 bool ManifestReader::source_value(Scalar value) {

@@ -29,6 +29,8 @@ class Merger {
       add_kernels(result_.manifest.packs.back(), std::move(kernels));
       return;
     }
+    // What is said of a pack holds for all of its kernels.
+    same->min_driver = std::min(same->min_driver, pack.min_driver);
     for (Source& source : pack.sources) {
       if (std::find(same->sources.begin(), same->sources.end(), source) == same->sources.end()) {
         same->sources.push_back(std::move(source));

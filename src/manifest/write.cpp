@@ -1,11 +1,13 @@
 #include "manifest/write.h"
 
+#include <algorithm>
 #include <type_traits>
 
 #include <fmt/format.h>
 
 #include "manifest/manifest_keys.h"
 #include "manifest/trait_fields.h"
+#include "model/cuda_version.h"
 
 namespace cubist {
 namespace {
@@ -141,6 +143,9 @@ void append_pack(std::string& out, const Pack& pack) {
   append_member(out, kIndent, "family", to_string(pack.family));
   append_member(out, kIndent, "revision", to_string(pack.revision));
   append_member(out, kIndent, "param_layout", to_string(pack.param_layout));
+  if (pack.min_driver != 0) {
+    append_member(out, kIndent, "min_driver", cuda_version_text(pack.min_driver));
+  }
   append_list(out, kIndent, "sources", pack.sources, "        ", append_source);
   out += ",\n";
   append_list(out, kIndent, "kernels", pack.kernels, "",
@@ -150,12 +155,20 @@ void append_pack(std::string& out, const Pack& pack) {
   out += "\n    }";
 }
 
+/// The oldest version that has every key of the manifest, so that older programs go on reading what
+/// they can.
+std::uint32_t needed_version(const Manifest& manifest) {
+  const bool says_driver = std::any_of(manifest.packs.begin(), manifest.packs.end(),
+                                       [](const Pack& pack) { return pack.min_driver != 0; });
+  return says_driver ? kVersionWithMinDriver : 1;
+}
+
 }  // namespace
 
 std::string write_manifest(const Manifest& manifest) {
   std::string out = "{\n";
   append_member(out, "  ", "schema", kSchemaName);
-  out += fmt::format("  \"schema_version\": {},\n", Manifest::kSchemaVersion);
+  out += fmt::format("  \"schema_version\": {},\n", needed_version(manifest));
   append_member(out, "  ", "name", manifest.name);
   if (!manifest.description.empty()) append_member(out, "  ", "description", manifest.description);
   if (manifest.serial != 0) out += fmt::format("  \"serial\": {},\n", manifest.serial);

@@ -168,6 +168,11 @@ Result<VerifiedCubin> Runtime::launchable_cubin(const KernelRecord& record) cons
   return cubin;
 }
 
+std::int32_t Runtime::min_driver_of(const KernelRecord& record) const {
+  const Place place = place_of(record);
+  return place.pack == nullptr ? 0 : place.pack->min_driver;
+}
+
 Status Runtime::fetch(std::span<const KernelRecord* const> records) const {
   std::vector<const KernelRecord*> wanted(records.begin(), records.end());
   for (const KernelRecord* record : wanted) {
@@ -209,7 +214,9 @@ Result<launcher::PrepareReport> Runtime::prepare(std::span<const KernelRecord* c
     CUBIST_ASSIGN_OR_RETURN(const launcher::ContextInfo* context, launcher->current_context());
     for_each_kernel(manifests_, [&](const KernelRecord& record) {
       if (revoked_.contains(record.sha256)) return;
-      if (launcher::check_kernel_fits(record, *context)) all.push_back(&record);
+      if (launcher::check_kernel_fits(record, min_driver_of(record), *context)) {
+        all.push_back(&record);
+      }
     });
     records = all;
   }
@@ -241,7 +248,8 @@ Result<launcher::Launcher*> Runtime::launcher() {
   if (owned_launcher_ != nullptr) return owned_launcher_.get();
   CUBIST_ASSIGN_OR_RETURN(std::shared_ptr<driver::Driver> driver, driver::Driver::open());
   owned_launcher_ = std::make_unique<launcher::Launcher>(
-      std::move(driver), [this](const KernelRecord& record) { return launchable_cubin(record); });
+      std::move(driver), [this](const KernelRecord& record) { return launchable_cubin(record); },
+      [this](const KernelRecord& record) { return min_driver_of(record); });
   launcher_.store(owned_launcher_.get(), std::memory_order_release);
   return owned_launcher_.get();
 }

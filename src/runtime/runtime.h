@@ -86,6 +86,9 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
   /// errors  kNotFound; kInvalidArgument: the name is that of several artifacts
   Result<const KernelRecord*> find_kernel(std::string_view name_or_sha256) const;
 
+  /// The CUDA version that the kernel's pack asks of the driver; 0: it does not say.
+  std::int32_t min_driver_of(const KernelRecord& record) const;
+
   /// The verified bytes of one of this runtime's kernels; fetches where the store has none.
   Result<VerifiedCubin> cubin(const KernelRecord& record) const;
   /// Brings artifacts into the store, many at once; no records: all there are.

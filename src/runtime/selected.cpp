@@ -142,7 +142,8 @@ Status Selected::check(const launcher::CallArgs& args, cuda::CUstream stream) {
   CUBIST_ASSIGN_OR_RETURN(launcher::Launcher * launcher, runtime_->launcher());
   CUBIST_ASSIGN_OR_RETURN(const launcher::ContextInfo* context, launcher->current_context());
   const LaunchPlan& plan = selection_.best();
-  CUBIST_RETURN_IF_ERROR(launcher::check_plan_fits(plan, *context));
+  CUBIST_RETURN_IF_ERROR(
+      launcher::check_plan_fits(plan, runtime_->min_driver_of(*plan.record), *context));
   CUBIST_ASSIGN_OR_RETURN(const WorkspaceNeed need, workspace());
   if (plan.family == KernelFamily::kCubistDecode) {
     CubistDecodeParams unused;

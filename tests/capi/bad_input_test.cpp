@@ -1,6 +1,7 @@
-// Every field of every struct that a caller fills, with values that are wrong: NULL, zero,
+// Every field of problems, devices and launch arguments, with values that are wrong: NULL, zero,
 // negative, huge, misaligned, contradictory. The error names the field; nothing is launched or
-// written. That no field is left out is held against the structs' own bytes.
+// written. That no field is left out is held against the structs' own bytes. The other structs that
+// a caller fills: bad_structs_test.cpp.
 
 #include <cmath>
 #include <cstddef>
@@ -10,12 +11,15 @@
 #include <string>
 #include <vector>
 
+#include "covered.h"
 #include "rig.h"
 
 namespace {
 
 using Catch::Matchers::Contains;
+using cubist::test::check_covered;
 using cubist::test::CRig;
+using cubist::test::Extent;
 
 constexpr int32_t kMax32 = std::numeric_limits<int32_t>::max();
 constexpr int64_t kMax64 = std::numeric_limits<int64_t>::max();
@@ -235,37 +239,6 @@ std::vector<Bad> bad_args() {
   };
 }
 
-/// Wrong layouts of the output, one a case.
-void check_layouts() {
-  CRig rig;
-  cubist_tensor_layout right = CUBIST_TENSOR_LAYOUT_INIT;
-  REQUIRE(cubist_selection_get_output(rig.selection, &right) == CUBIST_STATUS_OK);
-  CHECK(right.rank == 3);
-  CHECK(right.shape[0] == 4);
-  const std::vector<std::pair<std::string, std::function<void(cubist_tensor_layout&)>>> cases = {
-      {"o_layout.struct_size", [](auto& layout) { layout.struct_size = 9; }},
-      {"o_layout.dtype is -1", [](auto& layout) { layout.dtype = -1; }},
-      {"fp16", [](auto& layout) { layout.dtype = CUBIST_DTYPE_FP16; }},
-      {"o_layout.rank is 0", [](auto& layout) { layout.rank = 0; }},
-      {"o_layout.rank is 5", [](auto& layout) { layout.rank = 5; }},
-      {"[3, 8, 64]", [](auto& layout) { layout.shape[0] = 3; }},
-      {"[4, -8, 64]", [](auto& layout) { layout.shape[1] = -8; }},
-      {"strides [512, 64, 2]", [](auto& layout) { layout.strides[2] = 2; }},
-  };
-  for (const auto& [phrase, change] : cases) {
-    cubist_tensor_layout layout = right;
-    change(layout);
-    rig.args.o_layout = &layout;
-    INFO(phrase);
-    CHECK(cubist_selection_launch(rig.selection, &rig.args, nullptr) ==
-          CUBIST_STATUS_INVALID_ARGUMENT);
-    CHECK_THAT(std::string(cubist_last_error_message()), Contains(phrase));
-  }
-  CHECK(rig.output_is_untouched());
-  rig.args.o_layout = &right;
-  CHECK(cubist_selection_launch(rig.selection, &rig.args, nullptr) == CUBIST_STATUS_OK);
-}
-
 void check_refused(const Bad& bad) {
   CRig rig;
   bad.set(rig);
@@ -279,25 +252,10 @@ void check_refused(const Bad& bad) {
   CHECK(rig.output_is_untouched());
 }
 
-/// Every byte behind struct_size belongs to a field that the table has.
-template <class Struct>
-void check_covered(const std::vector<Bad>& table, std::vector<std::size_t> besides) {
-  std::vector<bool> covered(sizeof(Struct), false);
-  for (const Bad& bad : table) {
-    std::fill_n(covered.begin() + static_cast<std::ptrdiff_t>(bad.offset), bad.size, true);
-  }
-  std::fill_n(covered.begin(), sizeof(uint32_t), true);
-  for (const std::size_t byte : besides) covered[byte] = true;
-  for (std::size_t byte = 0; byte < covered.size(); ++byte) {
-    INFO("byte " << byte);
-    CHECK(covered[byte]);
-  }
-}
-
-std::vector<std::size_t> bytes_of(std::size_t offset, std::size_t size) {
-  std::vector<std::size_t> bytes(size);
-  for (std::size_t i = 0; i < size; ++i) bytes[i] = offset + i;
-  return bytes;
+std::vector<Extent> extents_of(const std::vector<Bad>& table) {
+  std::vector<Extent> extents;
+  for (const Bad& bad : table) extents.push_back({bad.offset, bad.size});
+  return extents;
 }
 
 }  // namespace
@@ -313,88 +271,24 @@ TEST_CASE("a call in which everything is right is launched") {
 
 TEST_CASE("each wrong value of a problem is refused by name, and nothing is written") {
   const std::vector<Bad> table = bad_problems();
-  check_covered<cubist_attention_problem>(table, {});
+  check_covered<cubist_attention_problem>(extents_of(table));
   for (const Bad& bad : table) check_refused(bad);
   std::printf("%zu wrong problems refused\n", table.size());
 }
 
 TEST_CASE("each wrong value of a device is refused by name") {
   const std::vector<Bad> table = bad_devices();
-  check_covered<cubist_device>(table, {});
+  check_covered<cubist_device>(extents_of(table));
   for (const Bad& bad : table) check_refused(bad);
   std::printf("%zu wrong devices refused\n", table.size());
 }
 
 TEST_CASE("each wrong value of a launch's arguments is refused by name, and nothing is written") {
   const std::vector<Bad> table = bad_args();
-  // o_layout has cases of its own.
-  check_covered<cubist_attention_args>(
-      table, bytes_of(offsetof(cubist_attention_args, o_layout), sizeof(void*)));
+  std::vector<Extent> extents = extents_of(table);
+  // It has a table of its own.
+  extents.push_back({offsetof(cubist_attention_args, o_layout), sizeof(void*)});
+  check_covered<cubist_attention_args>(extents);
   for (const Bad& bad : table) check_refused(bad);
-  check_layouts();
   std::printf("%zu wrong arguments refused\n", table.size());
-}
-
-TEST_CASE("each wrong value of the scales to fuse is refused by name") {
-  float scalars[8] = {1, 1, 1, 1, 1, 7, 7, 7};
-  const std::vector<std::pair<std::string, std::function<void(cubist_scales&)>>> cases = {
-      {"q_scale is 0", [](auto& s) { s.q_scale = 0; }},
-      {"k_scale is 2", [](auto& s) { s.k_scale = 2; }},
-      {"v_scale is nan", [](auto& s) { s.v_scale = kNan; }},
-      {"sm_scale is inf", [](auto& s) { s.sm_scale = kInf; }},
-      {"o_scale is 0", [](auto& s) { s.o_scale = 0; }},
-      {"q_scale is 0x", [&](auto& s) { s.q_scale_device = off<const float>(scalars, 1); }},
-      {"k_scale is a device scalar", [&](auto& s) { s.k_scale_device = scalars; }},
-      {"v_scale is a device scalar", [&](auto& s) { s.v_scale_device = scalars; }},
-      {"sm_scale is 0x", [&](auto& s) { s.sm_scale_device = off<const float>(scalars, 2); }},
-      {"both sm_scale",
-       [&](auto& s) {
-         s.sm_scale_device = scalars;
-         s.sm_scale = 0.5F;
-       }},
-      {"both o_scale",
-       [&](auto& s) {
-         s.o_scale_device = scalars;
-         s.o_scale = 0.5F;
-       }},
-      {"bmm1_scale_log2 is 0x0", [](auto& s) { s.out_bmm1_scale_log2 = nullptr; }},
-      {"bmm2_scale is 0x", [&](auto& s) { s.out_bmm2_scale = off(scalars + 6, 1); }},
-  };
-  CRig rig;
-  for (const auto& [phrase, change] : cases) {
-    cubist_scales scales = CUBIST_SCALES_INIT;
-    scales.out_bmm1_scale_log2 = scalars + 5;
-    scales.out_bmm2_scale = scalars + 6;
-    change(scales);
-    INFO(phrase);
-    CHECK(cubist_scales_fuse(rig.runtime, &rig.problem, &scales, nullptr) ==
-          CUBIST_STATUS_INVALID_ARGUMENT);
-    CHECK_THAT(std::string(cubist_last_error_message()), Contains(phrase));
-  }
-  CHECK(scalars[5] == 7);
-  CHECK(scalars[6] == 7);
-  CHECK(cubist::test::fake_cuda().launches().empty());
-}
-
-TEST_CASE("what cannot be prepared is refused by name") {
-  CRig rig;
-  const char* unknown[] = {"no_such_kernel"};
-  cubist_prepare_options options = CUBIST_PREPARE_OPTIONS_INIT;
-  options.kernels = unknown;
-  options.num_kernels = 1;
-  CHECK(cubist_runtime_prepare(rig.runtime, &options, nullptr) == CUBIST_STATUS_NOT_FOUND);
-  CHECK_THAT(std::string(cubist_last_error_message()), Contains("'no_such_kernel'"));
-  options = CUBIST_PREPARE_OPTIONS_INIT;
-  options.working_set = "/no/such/set.json";
-  CHECK(cubist_runtime_prepare(rig.runtime, &options, nullptr) == CUBIST_STATUS_NOT_FOUND);
-  CHECK_THAT(std::string(cubist_last_error_message()), Contains("/no/such/set.json"));
-  options.working_set = CUBIST_SOURCE_DIR "/README.md";
-  CHECK(cubist_runtime_prepare(rig.runtime, &options, nullptr) == CUBIST_STATUS_INVALID_ARGUMENT);
-  CRig other;
-  cubist_selection* selections[] = {other.selection};
-  options = CUBIST_PREPARE_OPTIONS_INIT;
-  options.selections = selections;
-  options.num_selections = 1;
-  CHECK(cubist_runtime_prepare(rig.runtime, &options, nullptr) == CUBIST_STATUS_INVALID_ARGUMENT);
-  CHECK_THAT(std::string(cubist_last_error_message()), Contains("another runtime"));
 }

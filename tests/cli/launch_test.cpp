@@ -135,6 +135,13 @@ TEST_CASE("without a driver, a device, or a GPU that is served the exit code is 
     CHECK(run.exit_code == 9);
     CHECK_THAT(run.err, Contains("CUDA_VISIBLE_DEVICES"));
   }
+  {
+    const Environment old(Environment::Values{{"CUBIST_FAKE_CUDA_VERSION", "12090"}});
+    const ToolRun run = fixture.launch({});
+    CHECK(run.exit_code == 9);
+    CHECK_THAT(run.err, Contains("needs a driver for CUDA 13.0 or later, but this one supports "
+                                 "CUDA 12.9; update the NVIDIA driver"));
+  }
   const Environment other(Environment::Values{{"CUBIST_FAKE_CUDA_DEVICES", "89"}});
   const ToolRun run = fixture.launch({});
   CHECK(run.exit_code == 9);

@@ -104,6 +104,14 @@ TEST_CASE("without a GPU, or with one of another kind, the exit code is 9 and th
     CHECK(json.exit_code == 9);
     CHECK(json_of(json)["error"]["code"] == "driver_unavailable");
   }
+  {
+    const Environment old(Environment::Values{{"CUBIST_FAKE_CUDA_VERSION", "12080"}});
+    const ToolRun run =
+        run_tool({"prepare", "--manifest", "cubist-aux", "--kernel", "cubist_lse_sm90a", "--json"});
+    CHECK(run.exit_code == 9);
+    CHECK(json_of(run)["kernels"][0]["error"]["code"] == "device_mismatch");
+    CHECK_THAT(run.err, Contains("needs a driver for CUDA 13.0"));
+  }
   const ToolRun other =
       run_tool({"prepare", "--manifest", "cubist-aux", "--kernel", "cubist_lse_sm100f", "--json"});
   CHECK(other.exit_code == 9);

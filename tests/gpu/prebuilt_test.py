@@ -48,6 +48,8 @@ def main(root):
         "a missing cubin": lambda copy: (copy / "kernels/prebuilt" / cubin).unlink(),
         "one too many": lambda copy: append(copy / "kernels/prebuilt/other.cubin", b"x"),
         "the manifest": lambda copy: replace(copy / "manifests/cubist-decode.json", '"size":', '"size":1'),
+        "the driver it needs": lambda copy: replace(copy / "manifests/cubist-decode.json",
+                                                    '"min_driver": "13.0"', '"min_driver": "12.0"'),
         "the provenance": lambda copy: replace(copy / "kernels/prebuilt/PROVENANCE.json",
                                                '"sha256": "', '"sha256": "0'),
     }

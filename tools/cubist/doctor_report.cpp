@@ -10,6 +10,7 @@
 
 #include "driver/device_query.h"
 #include "manifest_names.h"
+#include "model/cuda_version.h"
 #include "registry/pip_settings.h"
 #include "registry/store.h"
 #include "settings.h"
@@ -30,7 +31,7 @@ DoctorReport::Driver look_at_driver() {
     return report;
   }
   report.library = (*driver)->table().library;
-  report.cuda_version = driver::cuda_version_text((*driver)->table().driver_version);
+  report.cuda_version = cuda_version_text((*driver)->table().driver_version);
   auto devices = driver::query_devices(**driver);
   if (devices) {
     report.devices = *std::move(devices);

@@ -385,6 +385,36 @@ TEST_CASE("deep compares every cubin with its row") {
   }
 }
 
+TEST_CASE(
+    "a pack's least driver is that of its cubins' tools, and deep finds one that needs more") {
+  Release release;
+  release.add("a", cubin_text(good_kernel("a")));
+  release.add("b", cubin_text(good_kernel("b")));
+  ImportOptions options;
+  options.deep = true;
+  CHECK(import(release, options)->manifest.packs[0].min_driver == 12000);
+  CHECK(import(release, options)->report.num_disagreements() == 0);
+
+  test::SyntheticCubin newer;
+  newer.release_13 = true;
+  newer.kernels = {good_kernel("c")};
+  const std::vector<std::uint8_t> bytes = test::make_cubin(newer).bytes;
+  release.add("c", std::string(bytes.begin(), bytes.end()));
+  const auto imported = import(release, options);
+  CHECK(imported->manifest.packs[0].min_driver == 12000);
+  REQUIRE(imported->report.findings.size() == 1);
+  CHECK(imported->report.findings[0].subject == "c");
+  CHECK(imported->report.findings[0].detail ==
+        "min_driver: the manifest says 12.0, the cubin 13.0");
+}
+
+TEST_CASE("where the first cubin cannot be read nothing is said of drivers") {
+  Release release;
+  release.add("text", "<html>");
+  release.add("good", cubin_text(good_kernel("good")));
+  CHECK(import(release)->manifest.packs[0].min_driver == 0);
+}
+
 TEST_CASE("deep stops when it is cancelled") {
   const std::atomic<bool> cancel = true;
   ImportOptions options;

@@ -84,6 +84,37 @@ TEST_CASE("a kernel for another architecture is refused before it is fetched") {
   CHECK(fake_cuda().count("cuModuleLoadData") == 0);
 }
 
+TEST_CASE("a kernel that needs a newer driver is refused before it is fetched") {
+  Rig rig;
+  std::int32_t need = 13010;
+  launcher::Launcher launcher(rig.driver, rig.source(), [&](const KernelRecord&) { return need; });
+  ReadyMemo memo;
+  const auto ready = launcher.ready(rig.selection, memo, &rig.stream);
+  REQUIRE_FALSE(ready.has_value());
+  CHECK(ready.error().code() == StatusCode::kDeviceMismatch);
+  CHECK_THAT(ready.error().message(), Contains("'decode_one' needs a driver for CUDA 13.1") &&
+                                          Contains("supports CUDA 13.0") &&
+                                          Contains("update the NVIDIA driver"));
+  const std::vector<const KernelRecord*> records = {&rig.record};
+  const auto report = launcher.prepare(records, 1, [](auto) -> Status { std::abort(); });
+  REQUIRE(report.has_value());
+  CHECK(report->status().error().code() == StatusCode::kDeviceMismatch);
+  CHECK(rig.cubins_asked == 0);
+  CHECK(fake_cuda().count("cuModuleLoadData") == 0);
+  need = 13000;
+  CHECK(launcher.ready(rig.selection, memo, &rig.stream).has_value());
+}
+
+TEST_CASE("the next plan is taken where the driver is too old for the first") {
+  TwoPlans rig;
+  launcher::Launcher launcher(rig.driver, rig.source(), [](const KernelRecord& record) {
+    return record.name == "decode_one" ? 14000 : 12080;
+  });
+  ReadyMemo memo;
+  CHECK(launcher.ready(rig.selection, memo, &rig.stream)->plan == &rig.selection.plans[1]);
+  CHECK(fake_cuda().count("cuModuleLoadData") == 1);
+}
+
 TEST_CASE("shared memory beyond the device's is refused with both numbers") {
   Rig rig;
   rig.record.traits.smem = rig.selection.plans[0].smem = 232449;

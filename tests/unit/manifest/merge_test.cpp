@@ -31,6 +31,16 @@ TEST_CASE("equal packs become one, with the sources of both and each kernel once
   CHECK(merged->manifest.packs[0].kernels.size() == 3);
 }
 
+TEST_CASE("of two packs that become one the lower driver need holds, also if it is not known") {
+  Manifest a = sample();
+  Manifest b = sample();
+  a.packs[0].min_driver = 13000;
+  b.packs[0].min_driver = 12080;
+  CHECK(merge_manifests(std::vector{a, b}, "m")->manifest.packs.at(0).min_driver == 12080);
+  b.packs[0].min_driver = 0;
+  CHECK(merge_manifests(std::vector{a, b}, "m")->manifest.packs.at(0).min_driver == 0);
+}
+
 TEST_CASE("packs of one name and another release are kept apart") {
   const Manifest a = sample();
   Manifest b = sample();

@@ -90,7 +90,10 @@ struct Liar {
 
 const std::vector<Liar>& liars() {
   static const std::vector<Liar> kLiars = {
-      {"\"schema_version\": 1", "\"schema_version\": 2", "/schema_version", "version 2"},
+      {"\"schema_version\": 1", "\"schema_version\": 3", "/schema_version",
+       "reads versions 1 to 2"},
+      {"\"schema_version\": 1", "\"schema_version\": 0", "/schema_version", "version 0"},
+      {"\"schema_version\": 1", "\"schema_version\": -1", "/schema_version", "negative"},
       {"\"schema_version\": 1", "\"schema_version\": \"1\"", "/schema_version", "expected a whole"},
       {"\"schema_version\": 1", "\"schema_version\": 1.0", "/schema_version", "fraction"},
       {"  \"schema_version\": 1,\n", "", "/schema_version", "missing"},
@@ -123,6 +126,12 @@ const std::vector<Liar>& liars() {
       {"trtllm-gen-fmha-1280", "trtllm-gen-fmha-1152", "/packs/0/param_layout", "fills"},
       {"trtllm-gen-fmha-1280", "cubist-decode-1", "/packs/0/param_layout",
        "no parameter layout of"},
+      {"\"sources\": [", "\"min_driver\": \"12.8\", \"sources\": [", "/packs/0/min_driver",
+       "schema_version 1 has no such key; 2 has it"},
+      {"\"sources\": [", "\"min_driver\": \"12\", \"sources\": [", "/packs/0/min_driver",
+       "no CUDA version such as 13.0"},
+      {"\"sources\": [", "\"min_driver\": 12.8, \"sources\": [", "/packs/0/min_driver",
+       "expected a string"},
       {"\"type\": \"http\"", "\"type\": \"ftp\"", "/packs/0/sources/0/type",
        "http, folder, zip or"},
       {"https://mirror", "ftp://mirror", "/packs/0/sources/0/location", "no http:// or https://"},

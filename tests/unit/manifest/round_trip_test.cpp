@@ -33,6 +33,16 @@ TEST_CASE("serial and expiry are written and read, and left out where they are n
   CHECK(*again == manifest);
 }
 
+TEST_CASE("a pack's least driver is written and read, in a document of version 2 alone") {
+  Manifest manifest = parse_manifest(test::sample_manifest(), "m.json").value();
+  CHECK_THAT(write_manifest(manifest), Catch::Contains("\"schema_version\": 1,"));
+  manifest.packs[0].min_driver = 12080;
+  const std::string text = write_manifest(manifest);
+  CHECK_THAT(text, Catch::Contains("\"schema_version\": 2,") &&
+                       Catch::Contains("\n      \"min_driver\": \"12.8\",\n"));
+  CHECK(parse_manifest(text, "m.json").value() == manifest);
+}
+
 TEST_CASE("the writer puts one kernel on a line and leaves defaults out") {
   const std::string text = write_manifest(*parse_manifest(test::sample_manifest(), "m.json"));
   std::istringstream lines(text);

@@ -30,7 +30,7 @@ def errors(schema, value, root):
         return
     if "const" in schema and (value != schema["const"] or isinstance(value, bool)):
         yield "const"
-    if "enum" in schema and value not in schema["enum"]:
+    if "enum" in schema and (value not in schema["enum"] or isinstance(value, bool)):
         yield "enum"
     if isinstance(value, str):
         if "pattern" in schema and not re.search(schema["pattern"], value):
@@ -110,7 +110,14 @@ def traits(m):
 
 BREAKS = [
     lambda m: m.update(schema="other"),
-    lambda m: m.update(schema_version=2),
+    lambda m: m.update(schema_version=3),
+    lambda m: m.update(schema_version=0),
+    lambda m: (m.update(schema_version=1), pack(m).update(min_driver="12.8")),
+    lambda m: pack(m).update(min_driver=12080),
+    lambda m: pack(m).update(min_driver="12"),
+    lambda m: pack(m).update(min_driver="012.8"),
+    lambda m: pack(m).update(min_driver="12.80"),
+    lambda m: pack(m).update(min_driver="26.0"),
     lambda m: m.update(schema_version=True),
     lambda m: m.pop("name"),
     lambda m: m.update(extra=1),

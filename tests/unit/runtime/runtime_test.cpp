@@ -121,6 +121,22 @@ TEST_CASE("prepare fetches into the store, loads once, and reports the plan") {
   CHECK(rig.runtime->load_counters().loads == 1);
 }
 
+TEST_CASE("a driver older than the manifest asks for is refused before anything is fetched") {
+  const Environment old(Environment::Values{{"CUBIST_FAKE_CUDA_VERSION", "12080"}});
+  const Rig rig;
+  Rig::make_context();
+  const auto selected = rig.select();
+  const auto plan = selected->prepare();
+  REQUIRE_FALSE(plan.has_value());
+  CHECK(plan.error().code() == StatusCode::kDeviceMismatch);
+  CHECK_THAT(plan.error().message(),
+             Contains("needs a driver for CUDA 13.0 or later") && Contains("supports CUDA 12.8"));
+  const std::vector<const KernelRecord*> named = {selected->selection().best().record};
+  CHECK(rig.runtime->prepare(named)->status().error().code() == StatusCode::kDeviceMismatch);
+  CHECK(rig.runtime->prepare({})->kernels.empty());
+  CHECK(entries(rig.store.path()) == 0);
+}
+
 TEST_CASE("two selections of one kernel share its module") {
   const Rig rig;
   Rig::make_context();
