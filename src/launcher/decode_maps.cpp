@@ -7,52 +7,65 @@
 namespace cubist::launcher {
 namespace {
 
-constexpr std::uint32_t kPanelElements = 64;
 constexpr std::int32_t kTileTokens = 64;
-constexpr std::uint64_t kElementBytes = 2;
+constexpr std::uint32_t kMaxPanelBytes = 128;
 // The block table alone says which pages exist, as for the kernels without maps.
 constexpr std::uint64_t kAnyPage = 0x7fffffff;
 
-constexpr std::uint64_t kPanelBytes = kPanelElements * kElementBytes;
+/// How the rows of a tensor are copied: in panels of at most 128 bytes.
+struct Panels {
+  std::uint32_t element_bytes;
+  std::uint32_t elements;  ///< of a panel
+  std::uint32_t count;     ///< of a row
 
-std::uint64_t bytes(std::int64_t elements) {
-  return static_cast<std::uint64_t>(elements) * kElementBytes;
-}
+  Panels(const AttentionProblem& p, Dtype type)
+      : element_bytes(dtype_bits(type) / 8),
+        elements(
+            std::min(static_cast<std::uint32_t>(p.head_dim_qk), kMaxPanelBytes / element_bytes)),
+        count(static_cast<std::uint32_t>(p.head_dim_qk) / elements) {}
 
-std::uint32_t panels_of(const AttentionProblem& p) {
-  return static_cast<std::uint32_t>(p.head_dim_qk) / kPanelElements;
-}
+  std::uint64_t bytes(std::int64_t distance) const {
+    return static_cast<std::uint64_t>(distance) * element_bytes;
+  }
+  std::uint64_t panel_bytes() const { return bytes(elements); }
+};
 
-TensorMapSpec swizzled(const AttentionProblem& p, std::string_view slot, std::uint64_t address) {
+TensorMapSpec swizzled(const Panels& panels, Dtype type, std::string_view slot,
+                       std::uint64_t address) {
   TensorMapSpec spec;
   spec.slot = slot;
   spec.address = address;
-  spec.type = p.dtype_k == Dtype::kBf16 ? TensorMapType::kBf16 : TensorMapType::kFp16;
+  spec.type = type == Dtype::kBf16   ? TensorMapType::kBf16
+              : type == Dtype::kFp16 ? TensorMapType::kFp16
+                                     : TensorMapType::kUint8;
   spec.rank = 5;
-  spec.swizzle = TensorMapSwizzle::k128B;
+  spec.swizzle =
+      panels.panel_bytes() == kMaxPanelBytes ? TensorMapSwizzle::k128B : TensorMapSwizzle::k64B;
   return spec;
 }
 
 TensorMapSpec describe_kv(const AttentionProblem& p, bool is_mla, std::string_view slot,
                           std::uint64_t address) {
-  TensorMapSpec spec = swizzled(p, slot, address);
+  const Panels panels(p, p.dtype_k);
+  TensorMapSpec spec = swizzled(panels, p.dtype_k, slot, address);
   const bool one_panel = is_mla || p.page_size < kTileTokens;
-  spec.dims = {kPanelElements, static_cast<std::uint64_t>(p.page_size), panels_of(p),
+  spec.dims = {panels.elements, static_cast<std::uint64_t>(p.page_size), panels.count,
                static_cast<std::uint64_t>(p.num_kv_heads), kAnyPage};
-  spec.strides = {bytes(p.kv_stride_tokens), kPanelBytes, bytes(p.kv_stride_heads),
-                  bytes(p.kv_stride_batch)};
-  spec.box = {kPanelElements, static_cast<std::uint32_t>(std::min(p.page_size, kTileTokens)),
-              one_panel ? 1U : panels_of(p), 1, 1};
+  spec.strides = {panels.bytes(p.kv_stride_tokens), panels.panel_bytes(),
+                  panels.bytes(p.kv_stride_heads), panels.bytes(p.kv_stride_batch)};
+  spec.box = {panels.elements, static_cast<std::uint32_t>(std::min(p.page_size, kTileTokens)),
+              one_panel ? 1U : panels.count, 1, 1};
   return spec;
 }
 
 TensorMapSpec describe_q(const AttentionProblem& p, const LaunchPlan& plan, std::uint64_t address) {
-  TensorMapSpec spec = swizzled(p, "q", address);
-  spec.dims = {kPanelElements, static_cast<std::uint64_t>(p.num_q_heads),
-               static_cast<std::uint64_t>(p.sum_seq_q), panels_of(p), 1};
-  spec.strides = {bytes(p.q_stride_heads), bytes(p.q_stride_tokens), kPanelBytes,
-                  bytes(p.q_stride_tokens)};
-  spec.box = {kPanelElements, static_cast<std::uint32_t>(plan.num_heads_per_cta),
+  const Panels panels(p, p.dtype_q);
+  TensorMapSpec spec = swizzled(panels, p.dtype_q, "q", address);
+  spec.dims = {panels.elements, static_cast<std::uint64_t>(p.num_q_heads),
+               static_cast<std::uint64_t>(p.sum_seq_q), panels.count, 1};
+  spec.strides = {panels.bytes(p.q_stride_heads), panels.bytes(p.q_stride_tokens),
+                  panels.panel_bytes(), panels.bytes(p.q_stride_tokens)};
+  spec.box = {panels.elements, static_cast<std::uint32_t>(plan.num_heads_per_cta),
               static_cast<std::uint32_t>(plan.num_tokens_per_cta_q), 1, 1};
   return spec;
 }

@@ -12,13 +12,15 @@
 namespace cubist::launcher {
 
 /// What the persistent decode kernels copy K and V by, or MLA's K and Q: boxes of one head's tokens
-/// of one page, or of a CTA's heads and tokens, in panels of 64 elements (128 bytes, swizzled).
+/// of one page, or of a CTA's heads and tokens, in panels of 128 bytes a row at most, swizzled by
+/// as much: 64 elements of 16 bits, 128 or (head_dim 64) 64 of 8.
 ///
 ///   K, V   dimensions   element of a panel, token of the page, panel, KV head, page
-///          box          64 elements, min(page_size, 64) tokens, every panel (MLA, and pages under
+///          box          a panel's elements, min(page_size, 64) tokens, every panel (MLA, and pages
+///          under
 ///                       64 tokens: one)
 ///   Q      dimensions   element of a panel, head, token, panel
-///          box          64 elements, num_heads_per_cta heads, num_tokens_per_cta_q tokens
+///          box          a panel's elements, num_heads_per_cta heads, num_tokens_per_cta_q tokens
 ///
 /// errors  kInvalidArgument: a stride or extent no tensor map can hold
 Result<std::array<TensorMapSpec, 2>> describe_decode_maps(const AttentionProblem& problem,

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "launcher/tensor_map_spec.h"
+
 namespace cubist::test {
 
 DecodeLaunch::DecodeLaunch(const Device& device, const DecodeVariant& variant,
@@ -63,36 +65,48 @@ void DecodeLaunch::set_persistent_geometry(const DecodeCase& made) {
 void DecodeLaunch::encode_maps(const DecodeVariant& variant, const DecodeCase& made) {
   using namespace cuda;  // NOLINT(google-build-using-namespace)
   const DecodeProblem& problem = made.problem;
-  const auto panels = static_cast<std::uint32_t>(variant.head_dim) / 64;
+  const bool is_e4m3 = variant.dtype_kv == Dtype::kE4m3;
+  const std::uint32_t bytes = is_e4m3 ? 1 : 2;
+  const auto head_dim = static_cast<std::uint32_t>(variant.head_dim);
+  const std::uint32_t elements = std::min(head_dim, 128 / bytes);  // of a panel
+  const std::uint32_t panels = head_dim / elements;
   const auto page_size = static_cast<std::uint32_t>(problem.page_size);
-  const std::uint64_t dims[5] = {64, page_size, panels,
+  const std::uint64_t dims[5] = {elements, page_size, panels,
                                  static_cast<std::uint64_t>(problem.num_kv_heads),
                                  static_cast<std::uint64_t>(made.num_pages)};
-  const std::uint64_t strides[4] = {static_cast<std::uint64_t>(problem.kv_stride_tokens) * 2, 128,
-                                    static_cast<std::uint64_t>(problem.kv_stride_heads) * 2,
-                                    static_cast<std::uint64_t>(problem.kv_stride_pages) * 2};
+  const std::uint64_t strides[4] = {static_cast<std::uint64_t>(problem.kv_stride_tokens) * bytes,
+                                    std::uint64_t{elements} * bytes,
+                                    static_cast<std::uint64_t>(problem.kv_stride_heads) * bytes,
+                                    static_cast<std::uint64_t>(problem.kv_stride_pages) * bytes};
   const bool one_panel = variant.is_mla() || page_size < 64;
-  const std::uint32_t box[5] = {64, std::min(page_size, 64U), one_panel ? 1 : panels, 1, 1};
-  const auto type = variant.dtype_kv == Dtype::kBf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
-                                                     : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+  const std::uint32_t box[5] = {elements, std::min(page_size, 64U), one_panel ? 1 : panels, 1, 1};
+  auto type =
+      static_cast<CUtensorMapDataType>(is_e4m3                            ? TensorMapType::kUint8
+                                       : variant.dtype_kv == Dtype::kBf16 ? TensorMapType::kBf16
+                                                                          : TensorMapType::kFp16);
+  auto swizzle = static_cast<CUtensorMapSwizzle>(elements * bytes == 128 ? TensorMapSwizzle::k128B
+                                                                         : TensorMapSwizzle::k64B);
   const auto encode = [&](CubistTensorMap& map, const void* address, const std::uint64_t* extents,
                           const std::uint64_t* distances, const std::uint32_t* boxes) {
     const std::uint32_t dense[5] = {1, 1, 1, 1, 1};
-    device_.check(
-        device_.table().cuTensorMapEncodeTiled(
-            reinterpret_cast<CUtensorMap*>(&map), type, 5, const_cast<void*>(address), extents,
-            distances, boxes, dense, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-            CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
-        "cuTensorMapEncodeTiled");
+    device_.check(device_.table().cuTensorMapEncodeTiled(
+                      reinterpret_cast<CUtensorMap*>(&map), type, 5, const_cast<void*>(address),
+                      extents, distances, boxes, dense, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                      CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+                  "cuTensorMapEncodeTiled");
   };
   encode(params_.k_map, params_.k, dims, strides, box);
   if (!variant.is_mla()) {
     encode(params_.v_map, params_.v, dims, strides, box);
     return;
   }
+  // Q has panels of 64 elements, whatever the cache's are.
+  type = static_cast<CUtensorMapDataType>(variant.dtype_q == Dtype::kBf16 ? TensorMapType::kBf16
+                                                                          : TensorMapType::kFp16);
+  swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
   const std::uint64_t q_dims[5] = {64, static_cast<std::uint64_t>(problem.num_q_heads),
                                    static_cast<std::uint64_t>(std::max(problem.sum_seq_q(), 1)),
-                                   panels, 1};
+                                   head_dim / 64, 1};
   const auto q_token = static_cast<std::uint64_t>(problem.q_stride_tokens) * 2;
   const std::uint64_t q_strides[4] = {static_cast<std::uint64_t>(problem.q_stride_heads) * 2,
                                       q_token, 128, q_token};

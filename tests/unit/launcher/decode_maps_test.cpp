@@ -36,6 +36,28 @@ TEST_CASE("a box holds all panels of 64 tokens where the page has as many") {
   CHECK((*maps)[0].strides == std::array<std::uint64_t, 4>{2048, 128, 256, 128 * 2048});
 }
 
+TEST_CASE("e4m3 rows are boxed whole, swizzled by their own length") {
+  DecodeCall call;
+  call.problem.dtype_k = call.problem.dtype_v = Dtype::kE4m3;
+  const auto short_rows = describe_decode_maps(call.problem, call.plan, call.args);
+  REQUIRE(short_rows.has_value());
+  const TensorMapSpec& k = (*short_rows)[0];
+  CHECK(k.type == TensorMapType::kUint8);
+  CHECK(k.dims == std::array<std::uint64_t, 5>{64, 32, 1, 8, 0x7fffffff});
+  CHECK(k.strides == std::array<std::uint64_t, 4>{64, 64, 32 * 64, 8 * 32 * 64});
+  CHECK(k.box == std::array<std::uint32_t, 5>{64, 32, 1, 1, 1});
+  CHECK(k.swizzle == TensorMapSwizzle::k64B);
+  call.problem.head_dim_qk = call.problem.head_dim_vo = 128;
+  call.problem.kv_stride_tokens = 128;
+  call.problem.kv_stride_heads = 32 * 128;
+  call.problem.kv_stride_batch = 8 * 32 * 128;
+  const auto long_rows = describe_decode_maps(call.problem, call.plan, call.args);
+  REQUIRE(long_rows.has_value());
+  CHECK((*long_rows)[1].dims == std::array<std::uint64_t, 5>{128, 32, 1, 8, 0x7fffffff});
+  CHECK((*long_rows)[1].box == std::array<std::uint32_t, 5>{128, 32, 1, 1, 1});
+  CHECK((*long_rows)[1].swizzle == TensorMapSwizzle::k128B);
+}
+
 TEST_CASE("MLA keys are boxed a panel at a time, and queries as a CTA's heads and tokens") {
   DecodeCall call;
   call.record.traits.reuse_smem_k_for_v = true;
