@@ -1,8 +1,9 @@
 #include "bundle/write_bundle.h"
 
 #include <algorithm>
-#include <thread>
+#include <atomic>
 
+#include "base/threads.h"
 #include "bundle/layout.h"
 
 namespace cubist::bundle {
@@ -57,18 +58,13 @@ std::vector<Result<PackedMember>> pack_batch(std::span<const Kernel> batch,
                                              const WriteOptions& options) {
   std::vector<Result<PackedMember>> packed(batch.size());
   std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
+  on_threads(std::min<std::size_t>(options.threads, batch.size()), [&](unsigned) {
     for (std::size_t i = next++; i < batch.size(); i = next++) {
       const auto cubin = kernels(batch[i]);
       packed[i] = cubin ? Result<PackedMember>(pack_member(cubin->bytes(), options.stored))
                         : Result<PackedMember>(tl::unexpected<Error>(Error(cubin.error())));
     }
-  };
-  std::vector<std::thread> threads;
-  const std::size_t wanted = std::min<std::size_t>(std::max(1U, options.threads), batch.size());
-  for (std::size_t i = 1; i < wanted; ++i) threads.emplace_back(work);
-  work();
-  for (std::thread& thread : threads) thread.join();
+  });
   return packed;
 }
 

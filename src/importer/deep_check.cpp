@@ -5,10 +5,10 @@
 #include <iterator>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "base/sha256.h"
+#include "base/threads.h"
 #include "cubin/cross_check.h"
 #include "cubin/cubin_file.h"
 #include "cubin/min_driver.h"
@@ -34,10 +34,7 @@ class DeepCheck {
   }
 
   Result<std::vector<Finding>> run(unsigned threads) {
-    std::vector<std::thread> helpers;
-    for (unsigned i = 1; i < threads; ++i) helpers.emplace_back([this] { work(); });
-    work();
-    for (std::thread& helper : helpers) helper.join();
+    on_threads(threads, [this](unsigned) { work(); });
     if (error_) return tl::unexpected<Error>(std::move(*error_));
     std::stable_sort(findings_.begin(), findings_.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -4,9 +4,9 @@
 #include <atomic>
 #include <chrono>
 #include <new>
-#include <system_error>
 #include <thread>
 
+#include "base/threads.h"
 #include "launcher/launcher.h"
 #include "launcher/preconditions.h"
 
@@ -80,12 +80,12 @@ class PrepareRun {
   std::atomic<unsigned> num_threads_{1};
 };
 
-/// How many threads besides the caller's.
-std::size_t helpers(std::size_t num_kernels, unsigned num_threads) {
+/// How many threads, the caller's included.
+std::size_t useful_threads(std::size_t num_kernels, unsigned num_threads) {
   if (num_threads == 0) {
     num_threads = std::min(std::max(1U, std::thread::hardware_concurrency()), kMaxPrepareThreads);
   }
-  return std::min<std::size_t>(num_threads, std::max<std::size_t>(1, num_kernels)) - 1;
+  return std::min<std::size_t>(num_threads, std::max<std::size_t>(1, num_kernels));
 }
 
 }  // namespace
@@ -135,18 +135,13 @@ Result<PrepareReport> Launcher::prepare(std::span<const KernelRecord* const> rec
       return forward_error(brought);
     }
   }
-  std::vector<std::thread> threads;
-  const std::size_t num_helpers = helpers(wanted.size(), num_threads);
-  threads.reserve(num_helpers);
-  while (threads.size() < num_helpers) {
-    try {
-      threads.emplace_back([&run] { run.work_elsewhere(); });
-    } catch (const std::system_error&) {
-      break;  // the machine gives no more threads; those there are do the work
+  on_threads(useful_threads(wanted.size(), num_threads), [&run](unsigned number) {
+    if (number == 0) {
+      run.work();
+    } else {
+      run.work_elsewhere();
     }
-  }
-  run.work();
-  for (std::thread& thread : threads) thread.join();
+  });
   report.num_threads = run.num_threads();
   report.milliseconds = milliseconds_since(start);
   return report;

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
-#include <thread>
-#include <vector>
+
+#include "base/threads.h"
 
 namespace cubist::oci {
 
@@ -23,11 +23,7 @@ Status in_parallel(std::size_t count, unsigned threads,
       if (!failure) failure = std::move(done.error());
     }
   };
-  std::vector<std::thread> others;
-  const auto wanted = static_cast<unsigned>(std::min<std::size_t>(std::max(1U, threads), count));
-  for (unsigned thread = 1; thread < wanted; ++thread) others.emplace_back(run, thread);
-  run(0);
-  for (std::thread& thread : others) thread.join();
+  on_threads(std::min<std::size_t>(threads, count), run);
   if (failure) return tl::unexpected<Error>(std::move(*failure));
   return {};
 }

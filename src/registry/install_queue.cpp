@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/threads.h"
+
 namespace cubist {
 namespace {
 
@@ -28,7 +30,7 @@ InstallQueue::~InstallQueue() {
     stop_ = true;
   }
   changed_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
+  for (std::thread& thread : threads_) join(thread);
 }
 
 void InstallQueue::submit(Task task) {

@@ -1,0 +1,36 @@
+#include "base/threads.h"
+
+#include <system_error>
+#include <vector>
+
+namespace cubist {
+
+void join(std::thread& thread) {
+  while (thread.joinable()) {
+    try {
+      thread.join();
+    } catch (const std::system_error& error) {
+      if (error.code() != std::errc::timed_out) throw;
+    }
+  }
+}
+
+void on_threads(std::size_t count, const std::function<void(unsigned)>& work) {
+  struct Others {
+    ~Others() {
+      for (std::thread& thread : threads) join(thread);
+    }
+    std::vector<std::thread> threads;
+  } others;
+  if (count > 1) others.threads.reserve(count - 1);
+  try {
+    for (unsigned number = 1; number < count; ++number) {
+      others.threads.emplace_back([&work, number] { work(number); });
+    }
+  } catch (const std::system_error&) {
+    // No more to be had: those there are take all the tasks.
+  }
+  work(0);
+}
+
+}  // namespace cubist

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <thread>
+
+namespace cubist {
+
+/// Waits until the thread is done, also where the waiting itself breaks off early: whoever went on
+/// then would end the process, or pull the work's memory from under it.
+void join(std::thread& thread);
+
+/// Does `work` on `count` threads at once and waits for all of them. work(0) is done by the caller,
+/// so it is done at all; where the machine gives fewer threads, those there are do it.
+///
+/// work  called once a thread with its number, 0 ... count - 1; it takes tasks until there are none
+void on_threads(std::size_t count, const std::function<void(unsigned)>& work);
+
+}  // namespace cubist
