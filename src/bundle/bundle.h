@@ -25,6 +25,7 @@ class Bundle {
   /// What messages call the file.
   const std::string& file_name() const { return file_->name(); }
   std::uint64_t file_bytes() const { return file_->size(); }
+  RandomAccess& file() const { return *file_; }
   const Description& description() const { return description_; }
   /// SHA-256 of bundle.json.
   const Sha256Digest& identity() const { return identity_; }

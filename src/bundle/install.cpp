@@ -1,8 +1,8 @@
 #include "bundle/install.h"
 
 #include "bundle/install_kernels.h"
+#include "bundle/keep_bundle.h"
 #include "bundle/layout.h"
-#include "bundle/place_manifest.h"
 #include "document/json_text.h"
 
 namespace cubist::bundle {
@@ -26,28 +26,39 @@ Result<std::string> name_for(const Bundle& bundle, const ManifestPart& part,
 
 }  // namespace
 
-Result<InstallReport> install(const Bundle& bundle, const Store& store,
-                              const InstallOptions& options) {
+Result<Admission> admit(const Bundle& bundle, const Store& store, const InstallOptions& options) {
   CUBIST_ASSIGN_OR_RETURN(std::vector<IncomingManifest> incoming,
                           check_manifests(bundle, options.checks));
+  Admission admission;
   const bool in_store = options.manifest_folder.empty();
-  const std::string folder =
-      in_store ? installed_manifest_folder(store.root()) : options.manifest_folder;
-  std::vector<ManifestPlace> places;
+  admission.folder = in_store ? installed_manifest_folder(store.root()) : options.manifest_folder;
+  admission.staging = in_store ? store.root() + "/tmp" : admission.folder;
   for (IncomingManifest& manifest : incoming) {
     CUBIST_ASSIGN_OR_RETURN(std::string name, name_for(bundle, *manifest.part, options));
-    CUBIST_ASSIGN_OR_RETURN(ManifestPlace place, find_place(folder, std::move(name),
+    CUBIST_ASSIGN_OR_RETURN(ManifestPlace place, find_place(admission.folder, std::move(name),
                                                             std::move(manifest), options.replace));
-    places.push_back(std::move(place));
+    admission.places.push_back(std::move(place));
   }
+  return admission;
+}
 
-  InstallReport report;
-  CUBIST_RETURN_IF_ERROR(install_kernels(bundle, store, options, report));
-  for (const ManifestPlace& place : places) {
-    CUBIST_RETURN_IF_ERROR(put_in_place(place, folder, in_store ? store.root() + "/tmp" : folder));
+Status put_manifests(const Admission& admission, const InstallOptions& options,
+                     InstallReport& report) {
+  for (const ManifestPlace& place : admission.places) {
+    CUBIST_RETURN_IF_ERROR(put_in_place(place, admission.folder, admission.staging));
     report.manifests.push_back({place.name, place.path, place.same_text});
   }
   if (options.checks.installed) options.checks.installed();
+  return {};
+}
+
+Result<InstallReport> install(const Bundle& bundle, const Store& store,
+                              const InstallOptions& options) {
+  CUBIST_ASSIGN_OR_RETURN(const Admission admission, admit(bundle, store, options));
+  InstallReport report;
+  CUBIST_RETURN_IF_ERROR(options.unpack ? install_kernels(bundle, store, options, report)
+                                        : keep_bundle(bundle, store, options, report));
+  CUBIST_RETURN_IF_ERROR(put_manifests(admission, options, report));
   return report;
 }
 

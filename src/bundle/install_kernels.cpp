@@ -30,20 +30,23 @@ std::vector<KernelRecord> records_of(const Bundle& bundle) {
   return records;
 }
 
-/// Kernels that no layer has with the right bytes.
+/// Kernels that no layer has as an entry with the right bytes.
 Result<std::vector<std::size_t>> find_missing(const Store& store,
                                               const std::vector<KernelRecord>& records,
                                               const InstallOptions& options) {
   std::vector<const KernelRecord*> wanted;
   for (const KernelRecord& record : records) wanted.push_back(&record);
   std::vector<const KernelRecord*> absent;
-  CUBIST_ASSIGN_OR_RETURN(const auto entries, find_entries(store, wanted, absent));
+  CUBIST_ASSIGN_OR_RETURN(auto entries, find_entries(store, wanted, absent));
+  std::unordered_set<Sha256Digest> missing;
+  for (const KernelRecord* record : absent) missing.insert(record->sha256);
+  std::erase_if(entries, [&](const EntryToCheck& entry) {
+    return entry.bundle != nullptr && missing.insert(entry.sha256).second;
+  });
   CheckOptions check;
   check.threads = options.threads;
   check.cancel = options.cancel;
   CUBIST_ASSIGN_OR_RETURN(const CheckReport checked, check_entries(entries, check));
-  std::unordered_set<Sha256Digest> missing;
-  for (const KernelRecord* record : absent) missing.insert(record->sha256);
   for (const EntryFinding& finding : checked.findings) {
     missing.insert(entries[finding.entry].sha256);
   }

@@ -8,16 +8,20 @@
 
 namespace cubist::bundle {
 
-Status verify_kernels(const Bundle& bundle, unsigned threads, const std::atomic<bool>* cancel) {
+Status verify_kernels(const Bundle& bundle, unsigned threads, const std::atomic<bool>* cancel,
+                      const std::function<void(std::size_t)>& progress) {
   const std::size_t count = bundle.description().kernels.size();
   std::atomic<std::size_t> next = 0;
+  std::atomic<std::size_t> done = 0;
   std::mutex mutex;
   std::size_t failed_at = count;  // of the lowest kernel that failed, and why
   std::optional<Error> error;
   const auto stopped = [&] { return cancel != nullptr && *cancel; };
-  const auto work = [&] {
+  const auto work = [&](bool tells) {
     for (std::size_t i = next++; i < count && !stopped(); i = next++) {
       const auto cubin = bundle.read_kernel(i);
+      ++done;
+      if (tells && progress) progress(done);
       if (cubin) continue;
       next = count;  // those before it are with other threads already
       const std::lock_guard lock(mutex);
@@ -28,8 +32,8 @@ Status verify_kernels(const Bundle& bundle, unsigned threads, const std::atomic<
     }
   };
   std::vector<std::thread> workers;
-  for (unsigned i = 1; i < threads; ++i) workers.emplace_back(work);
-  work();
+  for (unsigned i = 1; i < threads; ++i) workers.emplace_back(work, false);
+  work(true);
   for (std::thread& worker : workers) worker.join();
   if (error) return tl::unexpected<Error>(std::move(*error));
   if (stopped()) return fail(StatusCode::kInterrupted, "stopped; not every kernel was hashed");

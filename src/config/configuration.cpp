@@ -1,5 +1,7 @@
 #include "config/configuration.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -118,7 +120,10 @@ Result<Configuration> load_configuration(const ConfigurationPath& place) {
   if (place.path.empty()) return Configuration();
   auto text = read_text_file(place.path, kMaxConfigurationBytes);
   if (!text) {
-    if (text.error().code() == StatusCode::kNotFound && !place.required) return Configuration();
+    struct stat info {};
+    const bool absent = text.error().code() == StatusCode::kNotFound &&
+                        ::lstat(place.path.c_str(), &info) != 0;  // no link that leads nowhere
+    if (absent && !place.required) return Configuration();
     return forward_error(text, "configuration");
   }
   return parse_configuration(*text, place.path, environment("HOME"));

@@ -24,6 +24,11 @@ bool is_name_character(char c) {
          c == '.' || c == '-' || c == '$' || c == '+';
 }
 
+bool is_link(const std::string& path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode);
+}
+
 PinnedManifest read_pin(const std::string& name, const DocumentNode& node) {
   PinnedManifest pin;
   pin.name = name;
@@ -116,7 +121,14 @@ Result<std::string> find_project_file(const std::string& folder) {
   for (fs::path at = folder;; at = at.parent_path()) {
     const std::string file = (at / kFileName).string();
     struct stat found {};
-    if (::stat(file.c_str(), &found) == 0 && S_ISREG(found.st_mode)) {
+    const bool there = ::stat(file.c_str(), &found) == 0;
+    if (!there && is_link(file)) {
+      return fail(StatusCode::kInvalidArgument,
+                  "'{}' is a link that leads nowhere, so what it pins is not known; mend or remove "
+                  "it, or set CUBIST_PROJECT to nothing to pass it by",
+                  file);
+    }
+    if (there && S_ISREG(found.st_mode)) {
       if (at != folder && found.st_uid != ::geteuid() && found.st_uid != 0) {
         return fail(
             StatusCode::kInvalidArgument,

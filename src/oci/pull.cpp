@@ -71,20 +71,21 @@ Result<bool> bring_piece(const RemoteBundle& remote, StagedBundle& file, const P
 
 /// A staged file by the name of what it is a copy of: whoever reads a message about its bytes must
 /// not look for the copy, which is gone by then.
-class NamedAccess final : public RandomAccess {
+class StagedAccess final : public RandomAccess {
  public:
-  NamedAccess(std::string name, std::shared_ptr<RandomAccess> bytes)
-      : name_(std::move(name)), bytes_(std::move(bytes)) {}
+  StagedAccess(std::string name, std::uint64_t size, std::shared_ptr<const StagedBundle> file)
+      : name_(std::move(name)), size_(size), file_(std::move(file)) {}
 
   const std::string& name() const override { return name_; }
-  std::uint64_t size() const override { return bytes_->size(); }
+  std::uint64_t size() const override { return size_; }
   Status read(std::uint64_t offset, std::span<std::uint8_t> out) override {
-    return bytes_->read(offset, out);
+    return file_->read(offset, out);
   }
 
  private:
   std::string name_;
-  std::shared_ptr<RandomAccess> bytes_;
+  std::uint64_t size_;
+  std::shared_ptr<const StagedBundle> file_;
 };
 
 /// Where a link leads, since what it points to is what is meant.
@@ -127,10 +128,24 @@ Result<PullReport> pull_pieces(const RemoteBundle& remote, StagedBundle& file,
   return report;
 }
 
-Result<bundle::Bundle> open_staged(const RemoteBundle& remote, const StagedBundle& file) {
-  CUBIST_ASSIGN_OR_RETURN(const auto access, open_file_access(file.path()));
-  auto named = std::make_shared<NamedAccess>(remote.session->reference().text(), access);
-  CUBIST_ASSIGN_OR_RETURN(bundle::Bundle opened, bundle::Bundle::open(std::move(named)));
+bool holds_all_pieces(const RemoteBundle& remote, const StagedBundle& file,
+                      const PullOptions& options) {
+  const std::vector<Piece> pieces =
+      wanted_pieces(remote.image, std::vector<bool>(remote.image.shards.size(), true));
+  const auto look = [&](std::size_t i, unsigned) -> Status {
+    Sha256 hasher;
+    CUBIST_RETURN_IF_ERROR(file.hash(pieces[i].offset, pieces[i].blob->size_bytes, hasher));
+    if (hasher.finish() == pieces[i].blob->digest) return {};
+    return fail(StatusCode::kIntegrity, "'{}' is damaged", file.path());
+  };
+  return in_parallel(pieces.size(), options.connect.parallel, look).has_value();
+}
+
+Result<bundle::Bundle> open_staged(const RemoteBundle& remote,
+                                   std::shared_ptr<const StagedBundle> file) {
+  auto access = std::make_shared<StagedAccess>(remote.session->reference().text(),
+                                               remote.config.file_bytes, std::move(file));
+  CUBIST_ASSIGN_OR_RETURN(bundle::Bundle opened, bundle::Bundle::open(std::move(access)));
   if (opened.identity() != remote.config.identity) {
     return fail(StatusCode::kIntegrity,
                 "{}: the layers are those of bundle {}, the config describes {}",
@@ -162,7 +177,7 @@ Result<PullReport> pull_file(const RemoteBundle& remote, const std::string& targ
     file->remove();
     return report;
   }
-  auto opened = open_staged(remote, *file);
+  auto opened = open_staged(remote, file);
   if (!opened) {
     file->remove();
     return forward_error(opened);

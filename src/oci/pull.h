@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -34,9 +35,14 @@ Result<PullReport> pull_pieces(const RemoteBundle& remote, StagedBundle& file,
                                const std::vector<bool>& wanted, Clients& clients,
                                const PullOptions& options);
 
-/// The bundle that was staged, of which pieces may be missing. errors  kIntegrity: not the one that
-/// the config describes
-Result<bundle::Bundle> open_staged(const RemoteBundle& remote, const StagedBundle& file);
+/// Whether `file` is the whole bundle file, each piece held to its digest; asks nobody.
+bool holds_all_pieces(const RemoteBundle& remote, const StagedBundle& file,
+                      const PullOptions& options);
+
+/// The bundle that was staged, of which pieces may be missing; those that come later are read from
+/// where they are put. errors  kIntegrity: not the one that the config describes
+Result<bundle::Bundle> open_staged(const RemoteBundle& remote,
+                                   std::shared_ptr<const StagedBundle> file);
 
 /// The bundle file, byte for byte as it was pushed, at `target`: there as a whole or not at all.
 /// What a run that is stopped has brought lies in <target>.<8 digits>.part, from which the next one

@@ -3,78 +3,105 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "bundle/install_kernels.h"
+#include "bundle/keep_bundle.h"
 #include "registry/staged_file.h"
 
 namespace cubist::oci {
 namespace {
 
-/// Shards with a kernel that no layer of the store has, judged by size.
-Result<std::vector<bool>> shards_with_news(const RemoteBundle& remote, const Store& store) {
+/// Shards that hold one of these kernels; all where the registry's index is not the bundle's.
+std::vector<bool> shards_of(const RemoteBundle& remote, const bundle::Bundle& opened,
+                            const std::vector<std::size_t>& kernels) {
   std::vector<bool> wanted(remote.image.shards.size());
-  for (const Place& place : remote.index.kernels) {
-    if (wanted[place.shard]) continue;
-    KernelRecord record;
-    record.sha256 = place.sha256;
-    record.size_bytes = place.size_bytes;
-    CUBIST_ASSIGN_OR_RETURN(const std::optional<std::string> found, store.find(record));
-    wanted[place.shard] = !found;
+  for (const std::size_t kernel : kernels) {
+    const Place* place = remote.index.find(opened.description().kernels[kernel].sha256);
+    if (place == nullptr) return std::vector<bool>(wanted.size(), true);
+    wanted[place->shard] = true;
   }
   return wanted;
 }
 
 class StorePull {
  public:
-  StorePull(const RemoteBundle& remote, const Store& store, StagedBundle& file, Clients& clients,
-            const PullOptions& options, const bundle::InstallOptions& install,
+  StorePull(const RemoteBundle& remote, const Store& store, std::shared_ptr<StagedBundle> file,
+            Clients& clients, const PullOptions& options, const bundle::InstallOptions& install,
             const std::function<Status(const bundle::Bundle&)>& accept)
       : remote_(remote),
         store_(store),
-        file_(file),
+        file_(std::move(file)),
         clients_(clients),
         options_(options),
         install_(install),
         accept_(accept) {}
 
+  /// Head and tail are enough to know whether the rest is welcome.
   Result<PulledIntoStore> run() {
-    CUBIST_RETURN_IF_ERROR(check());
-    CUBIST_ASSIGN_OR_RETURN(const std::vector<bool> wanted, shards_with_news(remote_, store_));
-    auto done = bring(wanted);
-    const bool all = std::find(wanted.begin(), wanted.end(), false) == wanted.end();
-    if (done || all || done.error().code() != StatusCode::kIntegrity) return done;
-    // An entry of the right size with wrong bytes counts as missing only once it is hashed.
-    log(LogLevel::kInfo, "{}; the other shards are brought too", done.error().message());
-    return bring(std::vector<bool>(wanted.size(), true));
+    PulledIntoStore done;
+    const std::vector<bool> none(remote_.image.shards.size(), false);
+    CUBIST_RETURN_IF_ERROR(pull(none, done));
+    CUBIST_ASSIGN_OR_RETURN(const bundle::Bundle opened, open_staged(remote_, file_));
+    CUBIST_ASSIGN_OR_RETURN(const bundle::Admission admission,
+                            bundle::admit(opened, store_, install_));
+    if (accept_) CUBIST_RETURN_IF_ERROR(accept_(opened));
+    CUBIST_ASSIGN_OR_RETURN(const auto missing,
+                            bundle::missing_kernels(opened, store_, install_.unpack));
+    CUBIST_RETURN_IF_ERROR(install_.unpack ? bring_entries(opened, missing, done)
+                                           : bring_file(opened, missing.size(), done));
+    CUBIST_RETURN_IF_ERROR(bundle::put_manifests(admission, install_, done.install));
+    return done;
   }
 
  private:
-  /// Head and tail are enough to know whether the rest is welcome.
-  Status check() {
-    const std::vector<bool> none(remote_.image.shards.size(), false);
-    CUBIST_ASSIGN_OR_RETURN(const PullReport report,
-                            pull_pieces(remote_, file_, none, clients_, options_));
-    fetched_before_ = report.layers_wanted - report.layers_present;
-    CUBIST_ASSIGN_OR_RETURN(const bundle::Bundle opened, open_staged(remote_, file_));
-    CUBIST_RETURN_IF_ERROR(bundle::check_manifests(opened, install_.checks));
-    return accept_ ? accept_(opened) : Status();
+  /// A piece counts as present only if it was so before the first call.
+  Status pull(const std::vector<bool>& wanted, PulledIntoStore& done) {
+    CUBIST_ASSIGN_OR_RETURN(done.pull, pull_pieces(remote_, *file_, wanted, clients_, options_));
+    done.pull.layers_present -= fetched_;
+    fetched_ = done.pull.layers_wanted - done.pull.layers_present;
+    return {};
   }
 
-  Result<PulledIntoStore> bring(const std::vector<bool>& wanted) {
-    PulledIntoStore done;
-    CUBIST_ASSIGN_OR_RETURN(done.pull, pull_pieces(remote_, file_, wanted, clients_, options_));
-    done.pull.layers_present -= fetched_before_;
-    CUBIST_ASSIGN_OR_RETURN(const bundle::Bundle opened, open_staged(remote_, file_));
-    CUBIST_ASSIGN_OR_RETURN(done.install, bundle::install(opened, store_, install_));
-    return done;
+  Status bring_entries(const bundle::Bundle& opened, const std::vector<std::size_t>& missing,
+                       PulledIntoStore& done) {
+    const std::vector<bool> wanted = shards_of(remote_, opened, missing);
+    CUBIST_RETURN_IF_ERROR(pull(wanted, done));
+    Status installed = bundle::install_kernels(opened, store_, install_, done.install);
+    const bool all = std::find(wanted.begin(), wanted.end(), false) == wanted.end();
+    if (installed || all || installed.error().code() != StatusCode::kIntegrity) return installed;
+    // An entry of the right size with wrong bytes counts as missing only once it is hashed.
+    log(LogLevel::kInfo, "{}; the other shards are brought too", installed.error().message());
+    CUBIST_RETURN_IF_ERROR(pull(std::vector<bool>(wanted.size(), true), done));
+    return bundle::install_kernels(opened, store_, install_, done.install);
+  }
+
+  Status bring_file(const bundle::Bundle& opened, std::size_t missing, PulledIntoStore& done) {
+    const std::string target = bundle_path(store_.root(), opened.identity());
+    const auto there =
+        StagedBundle::open_finished(target, kStoreFileDepth, remote_.config.file_bytes);
+    const bool whole = there != nullptr && holds_all_pieces(remote_, *there, options_);
+    if (whole) done.install.bundle_path = target;
+    if (whole || (missing == 0 && there == nullptr)) {
+      done.install.kernels_present = opened.description().kernels.size();
+      file_->remove();
+      return {};
+    }
+    CUBIST_RETURN_IF_ERROR(pull(std::vector<bool>(remote_.image.shards.size(), true), done));
+    CUBIST_RETURN_IF_ERROR(make_folders(bundle_folder(store_.root()), 1));
+    CUBIST_RETURN_IF_ERROR(file_->publish(target, kStoreFileDepth));
+    // Not before: who is killed in between must be able to go on writing.
+    CUBIST_RETURN_IF_ERROR(file_->make_read_only());
+    bundle::report_kept(opened, missing, target, done.install);
+    return {};
   }
 
   const RemoteBundle& remote_;
   const Store& store_;
-  StagedBundle& file_;
+  std::shared_ptr<StagedBundle> file_;
   Clients& clients_;
   const PullOptions& options_;
   const bundle::InstallOptions& install_;
   const std::function<Status(const bundle::Bundle&)>& accept_;
-  std::size_t fetched_before_ = 0;  ///< of head and tail, by check()
+  std::size_t fetched_ = 0;
 };
 
 }  // namespace
@@ -84,13 +111,13 @@ Result<PulledIntoStore> pull_into_store(
     const bundle::InstallOptions& install,
     const std::function<Status(const bundle::Bundle&)>& accept) {
   const std::string folder = store.root() + "/tmp";
-  CUBIST_RETURN_IF_ERROR(make_folders(folder));
+  CUBIST_RETURN_IF_ERROR(make_folders(folder, 1));
   CUBIST_ASSIGN_OR_RETURN(
       const std::shared_ptr<StagedBundle> file,
       StagedBundle::open(fmt::format("{}/{}.resume", folder, remote.digest.hex()),
-                         remote.config.file_bytes, options.connect.cancel));
+                         remote.config.file_bytes, options.connect.cancel, kStoreFileDepth));
   store.sweep();
-  auto done = StorePull(remote, store, *file, clients, options, install, accept).run();
+  auto done = StorePull(remote, store, file, clients, options, install, accept).run();
   const bool worth_keeping = !done && (done.error().code() == StatusCode::kNetwork ||
                                        done.error().code() == StatusCode::kInterrupted);
   if (!worth_keeping) file->remove();

@@ -12,13 +12,15 @@ struct PulledIntoStore {
   bundle::InstallReport install;
 };
 
-/// A bundle's kernels into a store, and its manifests behind them, as bundle::install does it. The
-/// manifests are read and checked before any kernel is asked for, and shards of which the store has
-/// every kernel are not asked for at all. What a run that is stopped has brought lies in
-/// <store>/tmp/<digest>.resume for a day.
+/// A bundle into a store, and its manifests behind it. The manifests are read and checked before
+/// any kernel is asked for. Then the rest of the file comes, and is kept as it is, or, with
+/// install.unpack, unpacked by bundle::install_kernels, where shards of which the store has every
+/// kernel are not asked for. A file that is kept is held to the digests of its layers; its kernels
+/// are hashed when they are used. Where no kernel is missing nothing more is asked for. What a run
+/// that is stopped has brought lies in <store>/tmp/<digest>.resume for a day.
 ///
 /// accept  asked with the bundle before any kernel is; may be empty
-/// errors  those of pull_pieces(), accept() and bundle::install()
+/// errors  those of pull_pieces(), accept(), bundle::admit() and bundle::install()
 Result<PulledIntoStore> pull_into_store(
     const RemoteBundle& remote, const Store& store, Clients& clients, const PullOptions& options,
     const bundle::InstallOptions& install,

@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "registry/staged_file.h"
+#include "registry/store_file.h"
 
 namespace cubist::oci {
 namespace {
@@ -59,21 +60,32 @@ Status set_size(int fd, const std::string& path, std::uint64_t file_bytes) {
 
 Result<std::shared_ptr<StagedBundle>> StagedBundle::open(const std::string& path,
                                                          std::uint64_t file_bytes,
-                                                         const std::atomic<bool>* cancel) {
+                                                         const std::atomic<bool>* cancel,
+                                                         int depth) {
   for (bool told = false;;) {
-    UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
+    UniqueFd fd = open_in_store(path, depth, O_RDWR | O_CREAT, 0666);
     if (!fd.valid()) return write_failure("cannot create", path, errno);
     const Locked locked = lock(fd.get(), path);
     if (locked == Locked::kGone) continue;
     if (locked == Locked::kYes) {
       CUBIST_RETURN_IF_ERROR(set_size(fd.get(), path, file_bytes));
-      return std::shared_ptr<StagedBundle>(new StagedBundle(path, std::move(fd)));
+      return std::shared_ptr<StagedBundle>(new StagedBundle(path, depth, std::move(fd)));
     }
     if (!told) log(LogLevel::kInfo, "'{}': waiting for another process that pulls it", path);
     told = true;
     if (cancel != nullptr && *cancel) return fail(StatusCode::kInterrupted, "interrupted");
     std::this_thread::sleep_for(kLookEvery);
   }
+}
+
+std::shared_ptr<StagedBundle> StagedBundle::open_finished(const std::string& path, int depth,
+                                                          std::uint64_t file_bytes) {
+  UniqueFd fd = open_in_store(path, depth, O_RDONLY);
+  struct stat info {};
+  const bool there = fd.valid() && ::fstat(fd.get(), &info) == 0 && S_ISREG(info.st_mode) &&
+                     static_cast<std::uint64_t>(info.st_size) == file_bytes;
+  if (!there) return nullptr;
+  return std::shared_ptr<StagedBundle>(new StagedBundle(path, depth, std::move(fd)));
 }
 
 std::uint64_t StagedBundle::filled(std::uint64_t offset, std::uint64_t length) const {
@@ -114,11 +126,22 @@ Status StagedBundle::write(std::uint64_t offset, std::span<const std::uint8_t> b
   return {};
 }
 
-Status StagedBundle::publish(const std::string& target) {
+Status StagedBundle::make_read_only() {
+  struct stat info {};
+  if (::fstat(fd_.get(), &info) != 0 || ::fchmod(fd_.get(), info.st_mode & 0444) != 0) {
+    return write_failure("cannot set the mode of", path_, errno);
+  }
+  return {};
+}
+
+Status StagedBundle::publish(const std::string& target, int depth) {
   if (::fsync(fd_.get()) != 0) {
     return write_failure("cannot sync", path_, errno);
   }
-  if (::rename(path_.c_str(), target.c_str()) != 0) {
+  const UniqueFd from = open_folder_of(path_, depth_);
+  const UniqueFd to = open_folder_of(target, depth);
+  if (!from.valid() || !to.valid() ||
+      ::renameat(from.get(), file_name_of(path_), to.get(), file_name_of(target)) != 0) {
     return write_failure("cannot give the finished file the name", target, errno);
   }
   const std::size_t slash = target.rfind('/');
@@ -127,7 +150,7 @@ Status StagedBundle::publish(const std::string& target) {
 
 void StagedBundle::remove() {
   // A failure here costs nothing but space until the next sweep.
-  ::unlink(path_.c_str());
+  unlink_in_store(path_, depth_);
 }
 
 Status PieceSink::begin() {

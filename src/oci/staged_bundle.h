@@ -22,10 +22,15 @@ class StagedBundle {
   /// Opens or makes the file; a file of another size begins anew. Waits while another process has
   /// it.
   ///
+  /// depth   how many of the path's last steps lie below a folder that others may write, where no
+  ///         link is followed (registry/store_file.h)
   /// errors  kIo; kInterrupted
   static Result<std::shared_ptr<StagedBundle>> open(const std::string& path,
                                                     std::uint64_t file_bytes,
-                                                    const std::atomic<bool>* cancel);
+                                                    const std::atomic<bool>* cancel, int depth = 1);
+  /// A whole one that is there, to be looked at; nothing if there is none of that size.
+  static std::shared_ptr<StagedBundle> open_finished(const std::string& path, int depth,
+                                                     std::uint64_t file_bytes);
 
   const std::string& path() const { return path_; }
 
@@ -33,16 +38,23 @@ class StagedBundle {
   std::uint64_t filled(std::uint64_t offset, std::uint64_t length) const;
   bool holds_anything() const;
   Status hash(std::uint64_t offset, std::uint64_t length, Sha256& hasher) const;
+  Status read(std::uint64_t offset, std::span<std::uint8_t> out) const {
+    return read_exactly_at(fd_, offset, out, path_);
+  }
   Status write(std::uint64_t offset, std::span<const std::uint8_t> bytes);
 
-  /// Makes it durable and gives it its name, in place of what has that name.
-  Status publish(const std::string& target);
+  /// Takes everybody's permission to write it.
+  Status make_read_only();
+  /// Makes it durable and gives it its name, in place of what has that name. depth  as for open()
+  Status publish(const std::string& target, int depth = 1);
   void remove();
 
  private:
-  StagedBundle(std::string path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+  StagedBundle(std::string path, int depth, UniqueFd fd)
+      : path_(std::move(path)), depth_(depth), fd_(std::move(fd)) {}
 
   std::string path_;
+  int depth_;
   UniqueFd fd_;
 };
 

@@ -1,6 +1,7 @@
 #include "registry/entry_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,7 +9,6 @@
 #include <system_error>
 
 #include "registry/store_file.h"
-#include "registry/store_layout.h"
 
 namespace cubist {
 namespace {
@@ -18,8 +18,8 @@ namespace {
 constexpr int kStaleTries = 3;
 
 /// 0 or an errno.
-int try_open(const std::string& path, EntryFile& entry, bool& regular) {
-  entry.fd = open_in_store(path, kEntryDepth, O_RDONLY);
+int try_open(const std::string& path, int depth, EntryFile& entry, bool& regular) {
+  entry.fd = open_in_store(path, depth, O_RDONLY);
   if (!entry.fd.valid()) return errno;
   struct stat info {};
   if (::fstat(entry.fd.get(), &info) != 0) return errno;
@@ -39,12 +39,12 @@ Error store_read_error(std::string_view what, const std::string& path, int error
                                             std::generic_category().message(error_number), advice));
 }
 
-Result<std::optional<EntryFile>> open_entry(const std::string& path) {
+Result<std::optional<EntryFile>> open_entry(const std::string& path, int depth) {
   EntryFile entry;
   bool regular = false;
   int error_number = ESTALE;
   for (int i = 0; i < kStaleTries && error_number == ESTALE; ++i) {
-    error_number = try_open(path, entry, regular);
+    error_number = try_open(path, depth, entry, regular);
   }
   // A socket, or a link: no regular file either.
   if (error_number == ENXIO || error_number == ELOOP) error_number = 0;
@@ -61,6 +61,8 @@ Result<std::optional<EntryFile>> open_entry(const std::string& path) {
   }
   return std::optional<EntryFile>(std::move(entry));
 }
+
+void mark_in_use(const EntryFile& file) { ::flock(file.fd.get(), LOCK_SH | LOCK_NB); }
 
 Status read_entry_at(const EntryFile& entry, const std::string& path, std::uint64_t offset,
                      std::span<std::uint8_t> out) {

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/result.h"
+#include "registry/store_layout.h"
 
 namespace cubist {
 
@@ -20,7 +21,14 @@ struct EntryFile {
 /// Opens a store entry; nullopt if there is none. Touches nothing else. A stale NFS handle is
 /// opened anew by path, a few times. errors  kIntegrity: not a regular file. kIo: permission, EIO
 /// and the like
-Result<std::optional<EntryFile>> open_entry(const std::string& path);
+///
+/// depth  as in store_file.h; of a bundle's file: kStoreFileDepth
+Result<std::optional<EntryFile>> open_entry(const std::string& path, int depth = kEntryDepth);
+
+/// A shared lock is what tells collect_garbage() that a file is being used. It is dropped with
+/// the descriptor, and where it cannot be had (NFS without a lock service, a collector at work) the
+/// open descriptor alone keeps the bytes.
+void mark_in_use(const EntryFile& file);
 
 /// Exactly out.size() bytes from `offset`.
 /// errors  kIntegrity: the file ends before. kIo: with what to do

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/file.h"
+#include "registry/bundle_shelf.h"
 #include "registry/source_kinds.h"
 
 namespace cubist {
@@ -62,9 +63,12 @@ class FolderSource : public OpenSource {
 
   Result<std::optional<Offer>> offer(const KernelRecord& record, std::size_t attempt) override {
     const auto paths = candidate_paths(record, source_, named_by_user_, prefixes_);
-    if (attempt >= paths.size()) return std::optional<Offer>();
+    // A folder that the user names may be a store: its bundles are the last choice.
+    if (attempt >= paths.size() + (named_by_user_ ? 1 : 0)) return std::optional<Offer>();
+    const std::size_t choice = choice_.index(attempt);
+    if (choice == paths.size()) return std::optional<Offer>(offer_of_bundles(record));
     Offer offer;
-    offer.origin = folder_ + "/" + paths[choice_.index(attempt)];
+    offer.origin = folder_ + "/" + paths[choice];
     offer.take = [path = offer.origin, most = record.size_bytes](const HttpResponse&) {
       return read_artifact(path, most);
     };
@@ -74,6 +78,23 @@ class FolderSource : public OpenSource {
   void worked(std::size_t attempt) override { choice_.worked(attempt); }
 
  private:
+  Offer offer_of_bundles(const KernelRecord& record) const {
+    Offer offer;
+    offer.origin = bundle_folder(folder_);
+    offer.take = [shelf = bundles_, folder = folder_, sha256 = record.sha256,
+                  size = record.size_bytes](const HttpResponse&) -> Result<Bytes> {
+      CUBIST_ASSIGN_OR_RETURN(const auto layer, shelf->layer(folder));
+      for (const auto& bundle : layer->bundles) {
+        const StoredBundle::Kernel* kernel = bundle->find(sha256);
+        if (kernel == nullptr) continue;
+        CUBIST_ASSIGN_OR_RETURN(const VerifiedCubin cubin, bundle->open_verified(*kernel, size));
+        return Bytes(cubin.bytes().begin(), cubin.bytes().end());
+      }
+      return fail(StatusCode::kNotFound, "no bundle in '{}' has it", bundle_folder(folder));
+    };
+    return offer;
+  }
+
   static Result<Bytes> read_artifact(const std::string& path, std::uint64_t expected) {
     CUBIST_ASSIGN_OR_RETURN(const UniqueFd fd, open_regular_file(path));
     CUBIST_ASSIGN_OR_RETURN(const std::uint64_t size, file_size(fd, path));
@@ -91,6 +112,7 @@ class FolderSource : public OpenSource {
   bool named_by_user_;
   std::vector<std::string> prefixes_;
   StickyChoice choice_;
+  std::shared_ptr<BundleShelf> bundles_ = std::make_shared<BundleShelf>();
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "registry/store.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,11 +41,6 @@ Error wrong_size(const EntryFile& entry, const std::string& path, const Sha256Di
   return Error(StatusCode::kIntegrity, fmt::format("'{}' has {} bytes, the manifest says {}", path,
                                                    entry.size_bytes, size_bytes));
 }
-
-/// A shared lock is what tells collect_garbage() that an entry is being used. It is dropped with
-/// the descriptor, and where it cannot be had (NFS without a lock service, a collector at work) the
-/// open descriptor alone keeps the bytes.
-void mark_in_use(const EntryFile& entry) { ::flock(entry.fd.get(), LOCK_SH | LOCK_NB); }
 
 Result<std::optional<VerifiedCubin>> open_in_layer(const std::string& path,
                                                    const KernelRecord& record) {
@@ -90,6 +84,9 @@ std::string folder_of(const std::string& path) { return path.substr(0, path.rfin
 
 }  // namespace
 
+Store::Store(StoreOptions options)
+    : options_(std::move(options)), shelf_(std::make_shared<BundleShelf>()) {}
+
 Result<Store> Store::open(std::string_view root_override, std::optional<trust::Policy> foreign) {
   CUBIST_ASSIGN_OR_RETURN(StoreOptions options, store_options_from_environment(root_override));
   Store store(std::move(options));
@@ -98,8 +95,7 @@ Result<Store> Store::open(std::string_view root_override, std::optional<trust::P
     foreign = settings.foreign_store;
   }
   for (const std::string& layer : store.layers()) {
-    CUBIST_RETURN_IF_ERROR(
-        trust::check_folder(layer, {"sha256", "tmp", "index", "state", "manifests"}, *foreign));
+    CUBIST_RETURN_IF_ERROR(trust::check_folder(layer, store_folders(), *foreign));
   }
   return store;
 }
@@ -112,18 +108,42 @@ std::vector<std::string> Store::layers() const {
 
 Result<std::optional<VerifiedCubin>> Store::open_verified(const KernelRecord& record) const {
   std::optional<Error> trouble;
+  const auto take = [&](Result<VerifiedCubin> found) -> std::optional<VerifiedCubin> {
+    if (found) {
+      add_to_counters({.store_hits = 1});
+      return std::move(*found);
+    }
+    add_to_counters({.store_broken = found.error().code() == StatusCode::kIntegrity ? 1U : 0U});
+    if (!trouble) trouble = std::move(found.error());
+    return std::nullopt;
+  };
+  const auto say_instead = [&](const std::string& place) {
+    if (trouble) log(LogLevel::kWarning, "{}; used '{}' instead", trouble->message(), place);
+  };
   for (const std::string& layer : layers()) {
     const std::string path = entry_path(layer, record.sha256);
-    auto found = open_in_layer(path, record);
-    if (!found) {
-      add_to_counters({.store_broken = found.error().code() == StatusCode::kIntegrity ? 1U : 0U});
-      if (!trouble) trouble = std::move(found.error());
+    auto opened = open_in_layer(path, record);
+    if (opened && !*opened) continue;
+    auto cubin = take(opened ? Result<VerifiedCubin>(std::move(**opened))
+                             : Result<VerifiedCubin>(forward_error(opened)));
+    if (!cubin) continue;
+    say_instead(path);
+    return cubin;
+  }
+  for (const std::string& layer : layers()) {
+    const auto shelf = shelf_->layer(layer);
+    if (!shelf) {
+      if (!trouble) trouble = shelf.error();
       continue;
     }
-    if (!*found) continue;
-    add_to_counters({.store_hits = 1});
-    if (trouble) log(LogLevel::kWarning, "{}; used '{}' instead", trouble->message(), path);
-    return found;
+    for (const auto& bundle : (*shelf)->bundles) {
+      const StoredBundle::Kernel* kernel = bundle->find(record.sha256);
+      if (kernel == nullptr) continue;
+      auto cubin = take(bundle->open_verified(*kernel, record.size_bytes));
+      if (!cubin) continue;
+      say_instead(bundle->path());
+      return cubin;
+    }
   }
   if (!trouble) {
     add_to_counters({.store_misses = 1});
@@ -133,17 +153,32 @@ Result<std::optional<VerifiedCubin>> Store::open_verified(const KernelRecord& re
   return tl::unexpected<Error>(std::move(*trouble));
 }
 
-Result<std::optional<std::string>> Store::find(const KernelRecord& record) const {
-  for (const std::string& layer : layers()) {
-    std::string path = entry_path(layer, record.sha256);
+Result<std::optional<Store::Location>> Store::locate(const KernelRecord& record) const {
+  const std::vector<std::string> all = layers();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::string path = entry_path(all[i], record.sha256);
     auto entry = open_entry(path);
     if (!entry && entry.error().code() == StatusCode::kIntegrity) continue;
     if (!entry) return forward_error(entry);
     if (*entry && (*entry)->size_bytes == record.size_bytes) {
-      return std::optional<std::string>(std::move(path));
+      return std::optional<Location>({std::move(path), i, nullptr});
     }
   }
-  return std::optional<std::string>();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    CUBIST_ASSIGN_OR_RETURN(const auto shelf, shelf_->layer(all[i]));
+    for (const auto& bundle : shelf->bundles) {
+      const StoredBundle::Kernel* kernel = bundle->find(record.sha256);
+      if (kernel == nullptr || kernel->size_bytes != record.size_bytes) continue;
+      return std::optional<Location>({bundle->path(), i, bundle});
+    }
+  }
+  return std::optional<Location>();
+}
+
+Result<std::optional<std::string>> Store::find(const KernelRecord& record) const {
+  CUBIST_ASSIGN_OR_RETURN(std::optional<Location> found, locate(record));
+  if (!found) return std::optional<std::string>();
+  return std::optional<std::string>(std::move(found->path));
 }
 
 Result<std::optional<UniqueFd>> Store::hold(const Sha256Digest& digest) const {

@@ -11,18 +11,20 @@
 #include "base/result.h"
 #include "model/kernel_record.h"
 #include "model/verified_cubin.h"
+#include "registry/bundle_shelf.h"
 #include "registry/staged_file.h"
 #include "registry/store_layout.h"
 #include "trust/policy.h"
 
 namespace cubist {
 
-/// Verified bytes on disk, named by their digest (docs/design/fetch-store.md). Holds no state but
-/// the paths, so that many processes and threads may use one store at once; every call is safe from
-/// any thread. Making one touches nothing; folders appear with the first install.
+/// Verified bytes on disk, named by their digest (docs/design/fetch-store.md): entries, one file a
+/// kernel, and bundles, which hold many. Holds no state but the paths and the bundles that it
+/// opened (copies share those), so that many processes and threads may use one store at once; every
+/// call is safe from any thread. Making one touches nothing; folders appear with the first install.
 class Store {
  public:
-  explicit Store(StoreOptions options) : options_(std::move(options)) {}
+  explicit Store(StoreOptions options);
   /// As store_options_from_environment() finds it, each layer looked at as trust::check_folder
   /// does.
   ///
@@ -36,13 +38,27 @@ class Store {
   std::vector<std::string> layers() const;
 
   /// The artifact's bytes, read once and hashed; nullopt if no layer has it. Writes nothing.
-  /// A broken entry is passed over if a later layer has a good one.
-  /// errors  kIntegrity: an entry is there but broken; names the file. kIo: it cannot be read
+  /// Entries of all layers come first, then the bundles of all layers; a broken one is passed over
+  /// if a good one comes later.
+  /// errors  kIntegrity: it is there but broken; names the file. kIo: it cannot be read
   Result<std::optional<VerifiedCubin>> open_verified(const KernelRecord& record) const;
 
-  /// An entry with the record's size, judged by stat alone: its path, or nullopt if no layer has
-  /// one. errors  kIo: a layer cannot be looked into
+  /// Where open_verified() would find a kernel.
+  struct Location {
+    std::string path;                            ///< of the entry, or of the bundle's file
+    std::size_t layer = 0;                       ///< index into layers()
+    std::shared_ptr<const StoredBundle> bundle;  ///< null: an entry of its own
+  };
+  /// A kernel with the record's size, judged by stat, or by a bundle's directory, alone; nullopt if
+  /// no layer has one. errors  kIo: a layer cannot be looked into
+  Result<std::optional<Location>> locate(const KernelRecord& record) const;
+  /// The path of that.
   Result<std::optional<std::string>> find(const KernelRecord& record) const;
+
+  /// The bundles of a layer. errors  kIo
+  Result<std::shared_ptr<const BundleShelf::Layer>> bundles(const std::string& layer) const {
+    return shelf_->layer(layer);
+  }
 
   /// Puts the bytes in the writable layer, durably; returns the entry's path. Where a valid entry
   /// is there already nothing is written; a broken one is replaced by rename. Leaves nothing on
@@ -61,7 +77,8 @@ class Store {
   Status publish(std::span<Staged> group) const;
 
   /// Keeps an entry of the writable layer from being removed by collect_garbage() while the
-  /// descriptor is open; nullopt if that layer does not have it. Writes nothing. errors  kIo
+  /// descriptor is open; nullopt if that layer does not have it as an entry. Writes nothing.
+  /// errors  kIo
   Result<std::optional<UniqueFd>> hold(const Sha256Digest& digest) const;
 
   /// Removes what dead writers left in tmp/; returns how many files.
@@ -71,6 +88,7 @@ class Store {
   Status prepare_folders() const;
 
   StoreOptions options_;
+  std::shared_ptr<BundleShelf> shelf_;
 };
 
 /// Hashes an entry as it lies on disk through one reused buffer; returns its size in bytes.

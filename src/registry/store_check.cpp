@@ -1,14 +1,11 @@
 #include "registry/store_check.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <memory>
+#include <iterator>
 #include <mutex>
 #include <thread>
+#include <unordered_set>
 
 #include "registry/entry_file.h"
 #include "registry/store_file.h"
@@ -20,28 +17,21 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kProgressEvery{100};
 
-/// Names in a folder of a store but "." and ".."; none if there is no such folder.
-Result<std::vector<std::string>> names_in(const std::string& folder, int depth) {
-  std::vector<std::string> names;
-  UniqueFd opened = open_in_store(folder, depth, O_RDONLY | O_DIRECTORY);
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(
-      opened.valid() ? ::fdopendir(opened.get()) : nullptr,
-      [](DIR* open) { return open == nullptr ? 0 : ::closedir(open); });
-  if (listing != nullptr) opened.release();  // the listing's now
-  if (listing == nullptr) {
-    if (errno == ENOENT || errno == ENOTDIR) return names;
-    return tl::unexpected<Error>(store_read_error("cannot list", folder, errno));
+Result<VerifiedCubin> read_bundled(const EntryToCheck& entry) {
+  const StoredBundle::Kernel* kernel = entry.bundle->find(entry.sha256);
+  if (kernel == nullptr) {
+    return fail(StatusCode::kNotFound, "'{}' has no kernel {}", entry.path, entry.sha256.hex());
   }
-  for (errno = 0; const dirent* entry = ::readdir(listing.get()); errno = 0) {
-    const std::string_view name(entry->d_name);
-    if (name != "." && name != "..") names.emplace_back(name);
-  }
-  // A listing that breaks off must not look like a store with less in it.
-  if (errno != 0 && errno != ENOENT) {
-    return tl::unexpected<Error>(store_read_error("cannot list", folder, errno));
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+  return entry.bundle->open_verified(*kernel, entry.size_bytes.value_or(kernel->size_bytes));
+}
+
+Result<VerifiedCubin> read_entry(const EntryToCheck& entry) {
+  CUBIST_ASSIGN_OR_RETURN(const std::optional<EntryFile> file, open_entry(entry.path));
+  if (!file) return fail(StatusCode::kNotFound, "there is no store entry '{}'", entry.path);
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(file->size_bytes));
+  CUBIST_RETURN_IF_ERROR(read_entry_at(*file, entry.path, 0, bytes));
+  return VerifiedCubin::verify(std::move(bytes), entry.sha256,
+                               entry.size_bytes.value_or(file->size_bytes), entry.path);
 }
 
 /// Runs the looks on several threads and gathers what they find.
@@ -86,7 +76,13 @@ class Checker {
 
   Status look(std::size_t index, std::vector<std::uint8_t>& buffer, bool& bytes_are_right) {
     const EntryToCheck& entry = entries_[index];
+    if (entry.broken_bundle) return tl::unexpected<Error>(*entry.broken_bundle);
     if (options_.deep) return look_deep(index, bytes_are_right);
+    if (entry.bundle != nullptr) {
+      CUBIST_ASSIGN_OR_RETURN(const VerifiedCubin cubin, read_bundled(entry));
+      bytes_.fetch_add(cubin.bytes().size());
+      return {};
+    }
     CUBIST_ASSIGN_OR_RETURN(const std::uint64_t size,
                             check_entry(entry.path, entry.sha256, entry.size_bytes, buffer));
     bytes_.fetch_add(size);
@@ -95,14 +91,8 @@ class Checker {
 
   Status look_deep(std::size_t index, bool& bytes_are_right) {
     const EntryToCheck& entry = entries_[index];
-    CUBIST_ASSIGN_OR_RETURN(const std::optional<EntryFile> file, open_entry(entry.path));
-    if (!file) return fail(StatusCode::kNotFound, "there is no store entry '{}'", entry.path);
-    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(file->size_bytes));
-    CUBIST_RETURN_IF_ERROR(read_entry_at(*file, entry.path, 0, bytes));
-    CUBIST_ASSIGN_OR_RETURN(
-        const VerifiedCubin cubin,
-        VerifiedCubin::verify(std::move(bytes), entry.sha256,
-                              entry.size_bytes.value_or(file->size_bytes), entry.path));
+    CUBIST_ASSIGN_OR_RETURN(const VerifiedCubin cubin,
+                            entry.bundle != nullptr ? read_bundled(entry) : read_entry(entry));
     bytes_.fetch_add(cubin.bytes().size());
     bytes_are_right = true;
     return options_.deep(index, cubin.bytes());
@@ -124,27 +114,65 @@ class Checker {
   CheckReport report_;
 };
 
+/// The first bundle that has a kernel, whatever its size there.
+Result<std::optional<EntryToCheck>> find_in_bundles(const Store& store,
+                                                    const Sha256Digest& digest) {
+  for (const std::string& layer : store.layers()) {
+    CUBIST_ASSIGN_OR_RETURN(const auto shelf, store.bundles(layer));
+    for (const auto& bundle : shelf->bundles) {
+      if (bundle->find(digest) == nullptr) continue;
+      return std::optional<EntryToCheck>({bundle->path(), digest, std::nullopt, bundle});
+    }
+  }
+  return std::optional<EntryToCheck>();
+}
+
 }  // namespace
+
+Result<std::vector<EntryToCheck>> list_entries_of_layer(const std::string& root,
+                                                        std::vector<std::string>& strangers) {
+  std::vector<EntryToCheck> entries;
+  const std::string top = root + "/sha256";
+  CUBIST_ASSIGN_OR_RETURN(const std::vector<std::string> folders, names_in_store_folder(top, 1));
+  for (const std::string& folder : folders) {
+    const std::string below = top + "/" + folder;
+    CUBIST_ASSIGN_OR_RETURN(const std::vector<std::string> names, names_in_store_folder(below, 2));
+    for (const std::string& name : names) {
+      const auto digest = parse_entry_name(name);
+      std::string path = below + "/" + name;
+      if (digest && path == entry_path(root, *digest)) {
+        entries.push_back({std::move(path), *digest, std::nullopt});
+      } else {
+        strangers.push_back(std::move(path));
+      }
+    }
+  }
+  return entries;
+}
 
 Result<std::vector<EntryToCheck>> list_entries(const Store& store,
                                                std::vector<std::string>& strangers) {
   std::vector<EntryToCheck> entries;
   for (const std::string& layer : store.layers()) {
-    const std::string top = layer + "/sha256";
-    CUBIST_ASSIGN_OR_RETURN(const std::vector<std::string> folders, names_in(top, 1));
-    for (const std::string& folder : folders) {
-      const std::string below = top + "/" + folder;
-      CUBIST_ASSIGN_OR_RETURN(const std::vector<std::string> names, names_in(below, 2));
-      for (const std::string& name : names) {
-        const auto digest = parse_entry_name(name);
-        std::string path = below + "/" + name;
-        if (digest && path == entry_path(layer, *digest)) {
-          entries.push_back({std::move(path), *digest, std::nullopt});
-        } else {
-          strangers.push_back(std::move(path));
-        }
+    CUBIST_ASSIGN_OR_RETURN(auto found, list_entries_of_layer(layer, strangers));
+    entries.insert(entries.end(), std::make_move_iterator(found.begin()),
+                   std::make_move_iterator(found.end()));
+  }
+  // Nobody reads a kernel out of a bundle that lies beside it.
+  std::unordered_set<Sha256Digest> loose;
+  for (const EntryToCheck& entry : entries) loose.insert(entry.sha256);
+  for (const std::string& layer : store.layers()) {
+    CUBIST_ASSIGN_OR_RETURN(const auto shelf, store.bundles(layer));
+    for (const auto& bundle : shelf->bundles) {
+      for (const StoredBundle::Kernel& kernel : bundle->kernels()) {
+        if (loose.contains(kernel.sha256)) continue;
+        entries.push_back({bundle->path(), kernel.sha256, std::nullopt, bundle});
       }
     }
+    for (const auto& [path, error] : shelf->broken) {
+      entries.push_back({path, {}, std::nullopt, nullptr, error});
+    }
+    strangers.insert(strangers.end(), shelf->strangers.begin(), shelf->strangers.end());
   }
   return entries;
 }
@@ -154,7 +182,7 @@ Result<std::vector<EntryToCheck>> find_entries(const Store& store,
                                                std::vector<const KernelRecord*>& missing) {
   std::vector<EntryToCheck> entries;
   for (const KernelRecord* record : records) {
-    bool found = false;
+    const std::size_t before = entries.size();
     for (const std::string& layer : store.layers()) {
       std::string path = entry_path(layer, record->sha256);
       const auto entry = open_entry(path);
@@ -164,9 +192,15 @@ Result<std::vector<EntryToCheck>> find_entries(const Store& store,
       }
       if (entry && !*entry) continue;
       entries.push_back({std::move(path), record->sha256, record->size_bytes});
-      found = true;
     }
-    if (!found) missing.push_back(record);
+    if (entries.size() != before) continue;
+    CUBIST_ASSIGN_OR_RETURN(auto place, find_in_bundles(store, record->sha256));
+    if (place) {
+      place->size_bytes = record->size_bytes;
+      entries.push_back(std::move(*place));
+    } else {
+      missing.push_back(record);
+    }
   }
   return entries;
 }

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,21 +15,28 @@
 
 namespace cubist {
 
-/// A file to hash again: an entry of a store as it lies on disk.
+/// Something to hash again as it lies on disk: an entry of a store, or a kernel in a bundle of it.
 struct EntryToCheck {
-  std::string path;
+  std::string path;  ///< of the entry, or of the bundle's file
   Sha256Digest sha256;
   std::optional<std::uint64_t>
       size_bytes;  ///< as the manifest says; empty if no manifest is at hand
+  std::shared_ptr<const StoredBundle> bundle{};  ///< that holds the kernel; null: an entry
+  /// Why a bundle's file, which this stands for as a whole then, cannot be looked into.
+  std::optional<Error> broken_bundle{};
 };
 
-/// Entries in every layer, sorted by path. What lies among them and is none is named in
+/// What there is in every layer: entries, then kernels that lie in bundles alone, each sorted by
+/// path, and bundles that are broken as a whole. What lies among them and is none is named in
 /// `strangers`. errors  kIo: a layer that is there cannot be listed
 Result<std::vector<EntryToCheck>> list_entries(const Store& store,
                                                std::vector<std::string>& strangers);
+/// The entries of one layer, without its bundles.
+Result<std::vector<EntryToCheck>> list_entries_of_layer(const std::string& root,
+                                                        std::vector<std::string>& strangers);
 
-/// Where the layers have the records; those that no layer has are named in `missing`.
-/// errors  kIo: a layer cannot be looked into
+/// Where the layers have the records: every entry, and where there is none the first bundle. Those
+/// that no layer has are named in `missing`. errors  kIo: a layer cannot be looked into
 Result<std::vector<EntryToCheck>> find_entries(const Store& store,
                                                std::span<const KernelRecord* const> records,
                                                std::vector<const KernelRecord*>& missing);

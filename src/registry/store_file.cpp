@@ -1,11 +1,16 @@
 #include "registry/store_file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <memory>
 #include <string_view>
+
+#include "registry/entry_file.h"
 
 namespace cubist {
 
@@ -44,6 +49,29 @@ UniqueFd open_in_store(const std::string& path, int depth, int flags, mode_t mod
 int unlink_in_store(const std::string& path, int depth) {
   const UniqueFd folder = open_folder_of(path, depth);
   return folder.valid() ? ::unlinkat(folder.get(), file_name_of(path), 0) : -1;
+}
+
+Result<std::vector<std::string>> names_in_store_folder(const std::string& folder, int depth) {
+  std::vector<std::string> names;
+  UniqueFd opened = open_in_store(folder, depth, O_RDONLY | O_DIRECTORY);
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(
+      opened.valid() ? ::fdopendir(opened.get()) : nullptr,
+      [](DIR* open) { return open == nullptr ? 0 : ::closedir(open); });
+  if (listing != nullptr) opened.release();  // the listing's now
+  if (listing == nullptr) {
+    if (errno == ENOENT || errno == ENOTDIR) return names;
+    return tl::unexpected<Error>(store_read_error("cannot list", folder, errno));
+  }
+  for (errno = 0; const dirent* entry = ::readdir(listing.get()); errno = 0) {
+    const std::string_view name(entry->d_name);
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  // A listing that breaks off must not look like a store with less in it.
+  if (errno != 0 && errno != ENOENT) {
+    return tl::unexpected<Error>(store_read_error("cannot list", folder, errno));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 Result<std::vector<std::uint8_t>> read_in_store(const std::string& path, int depth,

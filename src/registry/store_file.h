@@ -26,6 +26,10 @@ UniqueFd open_folder_of(const std::string& path, int depth);
 /// The last step of a path.
 const char* file_name_of(const std::string& path);
 
+/// Names in a folder of a store but "." and "..", sorted; none if there is no such folder.
+/// errors  kIo
+Result<std::vector<std::string>> names_in_store_folder(const std::string& folder, int depth);
+
 /// As unlink(2): 0, or -1 with errno.
 int unlink_in_store(const std::string& path, int depth);
 

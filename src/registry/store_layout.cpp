@@ -12,6 +12,17 @@ namespace cubist {
 namespace {
 
 constexpr std::string_view kEntrySuffix = ".cubin";
+constexpr std::string_view kBundleSuffix = ".zip";
+
+/// The digest that a file's name consists of, in front of the suffix.
+std::optional<Sha256Digest> digest_in_name(std::string_view file_name, std::string_view suffix) {
+  if (!file_name.ends_with(suffix)) return std::nullopt;
+  const std::string_view digits = file_name.substr(0, file_name.size() - suffix.size());
+  const auto digest = Sha256Digest::parse(digits);
+  // Upper-case digits would be a second name for the same file.
+  if (!digest || digest->hex() != digits) return std::nullopt;
+  return digest;
+}
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -78,17 +89,30 @@ std::string installed_manifest_folder(std::string_view root) {
   return fmt::format("{}/manifests", root);
 }
 
+std::string bundle_folder(std::string_view root) { return fmt::format("{}/bundles", root); }
+
+std::string bundle_path(std::string_view root, const Sha256Digest& identity) {
+  return fmt::format("{}/{}{}", bundle_folder(root), identity.hex(), kBundleSuffix);
+}
+
+std::string trust_state_folder(std::string_view root) { return fmt::format("{}/state", root); }
+
+const std::vector<std::string>& store_folders() {
+  static const std::vector<std::string> folders = {"sha256", "bundles", "tmp",
+                                                   "index",  "state",   "manifests"};
+  return folders;
+}
+
 std::string entry_path(std::string_view root, const Sha256Digest& digest) {
   return fmt::format("{}/{}", root, entry_relative_path(digest));
 }
 
 std::optional<Sha256Digest> parse_entry_name(std::string_view file_name) {
-  if (!file_name.ends_with(kEntrySuffix)) return std::nullopt;
-  const std::string_view digits = file_name.substr(0, file_name.size() - kEntrySuffix.size());
-  const auto digest = Sha256Digest::parse(digits);
-  // Upper-case digits would be a second name for the same entry.
-  if (!digest || digest->hex() != digits) return std::nullopt;
-  return digest;
+  return digest_in_name(file_name, kEntrySuffix);
+}
+
+bool is_bundle_name(std::string_view file_name) {
+  return digest_in_name(file_name, kBundleSuffix).has_value();
 }
 
 }  // namespace cubist

@@ -52,22 +52,30 @@ std::size_t count_files(const std::string& folder) {
   return count;
 }
 
-void count_entries(LayerStatus& status) {
+Status count_entries(LayerStatus& status) {
   std::vector<std::string> strangers;
-  const auto entries = list_entries(Store({status.root, {}}), strangers);
-  if (!entries) {
-    status.error = entries.error();
-    return;
-  }
-  for (const EntryToCheck& entry : *entries) {
+  CUBIST_ASSIGN_OR_RETURN(const std::vector<EntryToCheck> entries,
+                          list_entries_of_layer(status.root, strangers));
+  for (const EntryToCheck& entry : entries) {
     struct stat info {};
     if (::lstat(entry.path.c_str(), &info) != 0) continue;
     ++status.entries;
     status.bytes += static_cast<std::uint64_t>(info.st_size);
   }
+  return {};
 }
 
-LayerStatus status_of(const std::string& root) {
+Status count_bundles(const Store& store, LayerStatus& status) {
+  CUBIST_ASSIGN_OR_RETURN(const auto shelf, store.bundles(status.root));
+  status.bundles = shelf->bundles.size();
+  for (const auto& bundle : shelf->bundles) {
+    status.bundled_kernels += bundle->kernels().size();
+    status.bundle_bytes += bundle->file_bytes();
+  }
+  return {};
+}
+
+LayerStatus status_of(const Store& store, const std::string& root) {
   LayerStatus status;
   status.root = root;
   struct stat info {};
@@ -89,7 +97,9 @@ LayerStatus status_of(const std::string& root) {
   }
   status.unfinished = count_files(root + "/tmp");
   status.directories = count_files(root + "/index");
-  count_entries(status);
+  Status counted = count_entries(status);
+  if (counted) counted = count_bundles(store, status);
+  if (!counted) status.error = std::move(counted.error());
   return status;
 }
 
@@ -97,28 +107,23 @@ LayerStatus status_of(const std::string& root) {
 
 std::vector<LayerStatus> layer_status(const Store& store) {
   std::vector<LayerStatus> all;
-  for (const std::string& root : store.layers()) all.push_back(status_of(root));
+  for (const std::string& root : store.layers()) all.push_back(status_of(store, root));
   return all;
 }
 
 Result<Coverage> coverage(const Store& store, std::span<const KernelRecord* const> records) {
-  const std::vector<std::string> layers = store.layers();
   Coverage found;
-  found.served.resize(layers.size());
+  found.served.resize(store.layers().size());
   std::unordered_set<Sha256Digest> seen;
   for (const KernelRecord* record : records) {
     if (!seen.insert(record->sha256).second) continue;
-    CUBIST_ASSIGN_OR_RETURN(const std::optional<std::string> path, store.find(*record));
-    if (!path) {
-      found.missing.push_back(record);
-      found.missing_bytes += record->size_bytes;
+    CUBIST_ASSIGN_OR_RETURN(const std::optional<Store::Location> place, store.locate(*record));
+    if (place) {
+      ++found.served[place->layer];
       continue;
     }
-    for (std::size_t i = 0; i < layers.size(); ++i) {
-      if (*path != entry_path(layers[i], record->sha256)) continue;
-      ++found.served[i];
-      break;
-    }
+    found.missing.push_back(record);
+    found.missing_bytes += record->size_bytes;
   }
   return found;
 }

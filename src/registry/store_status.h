@@ -18,9 +18,12 @@ struct LayerStatus {
   bool exists = false;
   bool writable = false;
   std::size_t entries = 0;
-  std::uint64_t bytes = 0;
-  std::size_t unfinished = 0;   ///< files in tmp/, of living writers or dead ones
-  std::size_t directories = 0;  ///< remembered directories of remote wheels
+  std::uint64_t bytes = 0;  ///< of the entries
+  std::size_t bundles = 0;
+  std::size_t bundled_kernels = 0;
+  std::uint64_t bundle_bytes = 0;  ///< of their files
+  std::size_t unfinished = 0;      ///< files in tmp/, of living writers or dead ones
+  std::size_t directories = 0;     ///< remembered directories of remote wheels
   std::optional<std::uint64_t> free_bytes;
   std::string file_system;     ///< "ext4", "nfs", ... or its number
   std::optional<Error> error;  ///< it is there, but cannot be looked into

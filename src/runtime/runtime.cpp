@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/log.h"
 #include "launcher/preconditions.h"
 #include "model/derived_problem.h"
 #include "runtime/manifest_path.h"
@@ -37,6 +38,12 @@ void for_each_kernel(const std::vector<Manifest>& manifests, Visit visit) {
   }
 }
 
+/// Whoever asks for everything gets less than that.
+void warn_of_revoked(std::size_t count, std::string_view what) {
+  if (count == 0) return;
+  log(LogLevel::kWarning, "{} kernels of the manifests are revoked, and not {}", count, what);
+}
+
 }  // namespace
 
 Runtime::Runtime(RuntimeOptions options, Store store)
@@ -51,7 +58,13 @@ Result<std::shared_ptr<Runtime>> Runtime::open(const RuntimeOptions& options) {
   CUBIST_ASSIGN_OR_RETURN(Store store, Store::open(options.store_dir, options.trust.foreign_store));
   std::shared_ptr<Runtime> runtime(new Runtime(options, std::move(store)));
   trust::Settings settings = options.trust;
-  if (settings.state_folder.empty()) settings.state_folder = runtime->store().root() + "/state";
+  if (settings.state_folder.empty()) {
+    const std::vector<std::string> layers = runtime->store().layers();
+    settings.state_folder = trust_state_folder(layers.front());
+    for (std::size_t i = 1; i < layers.size(); ++i) {
+      settings.lower_state_folders.push_back(trust_state_folder(layers[i]));
+    }
+  }
   CUBIST_ASSIGN_OR_RETURN(trust::Trust trust, trust::Trust::open(std::move(settings)));
   for (const std::string& name : options.manifests) {
     CUBIST_ASSIGN_OR_RETURN(const std::string path, find_manifest(name, options.store_dir));
@@ -179,9 +192,15 @@ Status Runtime::fetch(std::span<const KernelRecord* const> records) const {
     CUBIST_RETURN_IF_ERROR(revoked_.check(record->sha256, record->name));
   }
   if (wanted.empty()) {
+    std::size_t barred = 0;
     for_each_kernel(manifests_, [&](const KernelRecord& record) {
-      if (!revoked_.contains(record.sha256)) wanted.push_back(&record);
+      if (revoked_.contains(record.sha256)) {
+        ++barred;
+      } else {
+        wanted.push_back(&record);
+      }
     });
+    warn_of_revoked(barred, "fetched");
   }
   // Relative sources start at their manifest, so each manifest is a run of its own.
   std::vector<std::pair<const Manifest*, std::vector<FetchItem>>> runs;
@@ -212,12 +231,17 @@ Result<launcher::PrepareReport> Runtime::prepare(std::span<const KernelRecord* c
   std::vector<const KernelRecord*> all;
   if (records.empty()) {
     CUBIST_ASSIGN_OR_RETURN(const launcher::ContextInfo* context, launcher->current_context());
+    std::size_t barred = 0;
     for_each_kernel(manifests_, [&](const KernelRecord& record) {
-      if (revoked_.contains(record.sha256)) return;
+      if (revoked_.contains(record.sha256)) {
+        ++barred;
+        return;
+      }
       if (launcher::check_kernel_fits(record, min_driver_of(record), *context)) {
         all.push_back(&record);
       }
     });
+    warn_of_revoked(barred, "prepared");
     records = all;
   }
   return launcher->prepare(records, num_threads,

@@ -211,8 +211,10 @@ std::string write_seen(const Seen& seen) {
   return out + "]\n}\n";
 }
 
-SeenState::SeenState(std::string folder)
-    : folder_(std::move(folder)), file_name_(fmt::format("seen-{}.json", ::geteuid())) {}
+SeenState::SeenState(std::string folder) : SeenState(std::move(folder), ::geteuid()) {}
+
+SeenState::SeenState(std::string folder, uid_t user)
+    : folder_(std::move(folder)), file_name_(fmt::format("seen-{}.json", user)) {}
 
 Result<Seen> SeenState::load() const {
   if (folder_.empty()) return Seen();

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -36,6 +38,8 @@ class SeenState {
  public:
   /// An empty folder keeps nothing.
   explicit SeenState(std::string folder);
+  /// What another user noted there; of use only for reading, and taken from root alone.
+  SeenState(std::string folder, uid_t user);
 
   std::string file() const { return folder_ + "/" + file_name_; }
 

@@ -22,6 +22,8 @@ struct Settings {
   bool notes_serials = true;                ///< false: looks at what was seen, and notes nothing
   /// Where the highest serials seen are kept; empty: nowhere, every run sees the world anew.
   std::string state_folder;
+  /// Those of stores below, which are read too and never written.
+  std::vector<std::string> lower_state_folders;
 };
 
 /// CUBIST_TRUSTED_KEYS (separated by white space), CUBIST_MANIFEST_SIGNATURES,

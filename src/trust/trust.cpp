@@ -1,10 +1,15 @@
 #include "trust/trust.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <initializer_list>
 #include <iterator>
+#include <mutex>
+#include <set>
+#include <utility>
 
 #include "base/date.h"
 #include "base/file.h"
@@ -38,9 +43,14 @@ bool contains(const std::vector<PublicKey>& keys, const PublicKey& key) {
   return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
+/// Once a process and file, however many parts of a command open it.
 void warn_if_expired(const std::string& file, const std::string& expires) {
   const auto day = parse_date(expires);
   if (!day || !is_over(*day, std::chrono::system_clock::now())) return;
+  static std::mutex mutex;
+  static std::set<std::pair<std::string, std::string>> warned;
+  const std::lock_guard lock(mutex);
+  if (!warned.emplace(file, expires).second) return;
   log(LogLevel::kWarning, "'{}' expired on {}; look for a newer one", file, expires);
 }
 
@@ -59,14 +69,7 @@ Result<Trust> Trust::open(Settings settings) {
     }
     return trust;
   }
-  auto seen = SeenState(wanted.state_folder).load();
-  if (!seen && seen.error().code() != StatusCode::kIo) return forward_error(seen);
-  if (seen) {
-    trust.seen_ = std::move(*seen);
-  } else {
-    log(LogLevel::kWarning, "{}; older manifests and lists cannot be told from new ones",
-        seen.error().message());
-  }
+  CUBIST_RETURN_IF_ERROR(trust.read_states());
   CUBIST_RETURN_IF_ERROR(trust.read_keys());
   CUBIST_RETURN_IF_ERROR(trust.apply_statements());
   CUBIST_RETURN_IF_ERROR(trust.read_lists());
@@ -76,6 +79,29 @@ Result<Trust> Trust::open(Settings settings) {
 Policy Trust::manifest_signatures() const {
   return settings_.manifest_signatures.value_or(checks_signatures() ? Policy::kWarn
                                                                     : Policy::kAllow);
+}
+
+/// This user's, and of the stores below also root's, who fills them for everybody.
+Status Trust::read_states() {
+  const auto read = [&](const SeenState& state, LogLevel level) -> Status {
+    auto seen = state.load();
+    if (seen) {
+      seen_.merge(*seen);
+    } else if (seen.error().code() == StatusCode::kIo) {
+      log(level, "{}; older manifests and lists cannot be told from new ones",
+          seen.error().message());
+    } else {
+      return forward_error(seen);
+    }
+    return {};
+  };
+  CUBIST_RETURN_IF_ERROR(read(SeenState(settings_.state_folder), LogLevel::kWarning));
+  for (const std::string& folder : settings_.lower_state_folders) {
+    CUBIST_RETURN_IF_ERROR(read(SeenState(folder), LogLevel::kWarning));
+    // Mode 0600 as it is written: whoever makes a layer for others says so by its mode.
+    if (::geteuid() != 0) CUBIST_RETURN_IF_ERROR(read(SeenState(folder, 0), LogLevel::kInfo));
+  }
+  return {};
 }
 
 Status Trust::read_keys() {

@@ -84,6 +84,8 @@ class Trust {
 
  private:
   explicit Trust(Settings settings) : settings_(std::move(settings)) {}
+  /// errors  kUntrusted, kIntegrity: as SeenState::load()
+  Status read_states();
   Status read_keys();
   Status check_statement(const KeyStatement& statement) const;
   Status apply_statements();

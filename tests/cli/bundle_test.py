@@ -129,7 +129,7 @@ def check_inspect(tool, good):
 def check_install(tool, site, good, folder):
     store = folder / "fresh"
     fresh = {"CUBIST_STORE": str(store)}
-    done = tool("bundle", "install", good, "--json", **fresh)
+    done = tool("bundle", "install", good, "--unpack", "--json", **fresh)
     check(done.code == 0 and done.json()["installed"] == 6, "install", done)
     check(done.json()["manifests"] == [{"name": "made", "path": f"{store}/manifests/made.json", "state": "installed"}],
           "where the manifest went", done)
@@ -150,7 +150,7 @@ def check_install(tool, site, good, folder):
     broken = store / "sha256" / sha256(KERNELS["kernel_0"])[:2] / f"{sha256(KERNELS['kernel_0'])}.cubin"
     broken.chmod(0o644)
     broken.write_bytes(b"rotten")
-    mended = tool("bundle", "install", good, "--json", **fresh)
+    mended = tool("bundle", "install", good, "--unpack", "--json", **fresh)
     check(mended.json()["installed"] == 1 and broken.read_bytes() == KERNELS["kernel_0"], "a broken entry is mended", mended)
 
     layered = {"CUBIST_STORE": str(folder / "upper"), "CUBIST_STORE_BASE": str(store)}
@@ -163,6 +163,57 @@ def check_install(tool, site, good, folder):
     check_fails(tool("bundle", "install", "https://host/x.zip"), 2, "URL")
     source = tool("fetch", "--manifest", site.manifest, "--all", "--source", good, "--store", folder / "from-zip", "--json")
     check(source.code == 0 and source.json()["fetched"] == 6, "a bundle is a source", source)
+
+
+def check_kept(tool, site, good, folder):
+    """The bundle's file in the store: every command takes its kernels for what they are, present."""
+    store = folder / "kept-bundle"
+    here = {"CUBIST_STORE": str(store)}
+    done = tool("bundle", "install", good, "--json", **here)
+    check(done.code == 0 and done.json()["installed"] == 6, "install", done)
+    kept = pathlib.Path(done.json()["bundle"])
+    identity = tool("bundle", "inspect", good, "--json").json()["identity"]
+    check(kept == store / "bundles" / f"{identity}.zip" and kept.read_bytes() == good.read_bytes(), "the file", done)
+    check(stored(store) == [f"bundles/{identity}.zip", "manifests/made.json"], "and nothing else")
+    before = stored(store)
+    fetched = tool("fetch", "--offline", "--manifest", "made", "--all", "--json", **here)
+    check(fetched.code == 0 and fetched.json()["present"] == 6, "fetch", fetched)
+    one = tool("fetch", "--offline", "--manifest", "made", "--kernel", "kernel_2", "--json", **here)
+    check(one.code == 0 and one.json()["files"][0]["path"] == str(kept), "fetch of one", one)
+    status = tool("status", "--manifest", "made", "--offline", "--json", **here)
+    check(status.code == 0 and status.json()["manifests"][0]["complete"], "status", status)
+    check(status.json()["layers"][0]["bundled_kernels"] == 6, "status counts them", status)
+    check("6 kernels in 1 bundles" in tool("status", **here).out, "in words")
+    doctor = tool("doctor", "--json", **here)
+    check(doctor.json()["store"]["bundled_kernels"] == 6, "doctor", doctor)
+    verified = tool("verify", "--json", **here)
+    check(verified.code == 0 and verified.json()["checked"] == 6, "verify", verified)
+    check(tool("verify", "--manifest", "made", **here).code == 0, "verify of a manifest")
+    made = tool("bundle", "create", "--manifest", "made", "--all", "--offline", "-o", folder / "again.zip", "--json", **here)
+    check(made.code == 0 and made.json()["identity"] == identity and made.json()["fetched"] == 0, "bundle create", made)
+    check(stored(store) == before, "nothing of this wrote into the store")
+    pinned = tool("gc", "--max-size", "1", "--pin", "made", "--json", **here)
+    check(pinned.code == 0 and pinned.json()["kept_pinned"] == 1 and kept.exists(), "gc with a pin", pinned)
+
+    data = bytearray(kept.read_bytes())
+    with zipfile.ZipFile(kept) as bundle:
+        digest = sha256(KERNELS["kernel_0"])
+        data[bundle.getinfo(f"sha256/{digest[:2]}/{digest}.cubin").header_offset + 200] ^= 1
+    kept.chmod(0o644)
+    kept.write_bytes(data)
+    found = tool("verify", **here)
+    check(found.code == 4 and digest in found.out and "1 broken" in found.out, "a broken kernel in a bundle is found", found)
+    mended = tool("verify", "--repair", "--manifest", "made", "--source", site.folder / "tree", "--json", **here)
+    check(mended.code == 0 and mended.json()["repaired"] == 1 and mended.json()["broken"][0]["state"] == "repaired", "mended", mended)
+    check(len(list(store.glob("sha256/*/*"))) == 1, "by one entry")
+    check(tool("verify", **here).code == 0, "and then all is well")
+    kept.write_bytes(b"<html>")
+    found = tool("verify", **here)
+    check(found.code == 4 and "is no complete zip file" in found.out, "what is no bundle is found", found)
+    check(tool("verify", "--repair", **here).code == 0 and not kept.exists(), "and removed, since nobody knows what it was")
+    check(tool("bundle", "install", good, **here).code == 0 and kept.read_bytes() == good.read_bytes(), "installed again")
+    removed = tool("gc", "--max-size", "0", "--json", **here)
+    check(removed.code == 0 and not kept.exists(), "gc removes it as a whole", removed)
 
 
 def check_names(tool, site, good, folder):
@@ -397,6 +448,7 @@ def main():
         good = check_reproducible(tool, site, folder)
         check_inspect(tool, good)
         check_install(tool, site, good, folder / "install")
+        check_kept(tool, site, good, folder / "install")
         check_names(tool, site, good, folder / "names")
         check_refused(tool, good, folder / "refused")
         check_fresh_machine(tool, folder / "fresh")

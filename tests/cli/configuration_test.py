@@ -54,12 +54,33 @@ def check_no_home(tool, folder):
     check(run.code == 0, "a home that is no folder", run)
 
 
+def check_lost_links(tool, folder):
+    """A file that a link names and that is not there was meant: nothing is decided without it."""
+    place = folder / "links"
+    (place / "home/.config/cubist").mkdir(parents=True)
+    (place / "project/below").mkdir(parents=True)
+    config = place / "home/.config/cubist/config.json"
+    config.symlink_to(place / "nowhere.json")
+    own = {"HOME": place / "home", "CUBIST_CONFIG": None, "XDG_CONFIG_HOME": None}
+    (place / "m.json").write_text(manifest("a"))
+    check_fails(tool("list", "--manifest", place / "m.json", **own), 2, str(config))
+    config.unlink()
+    check(tool("list", "--manifest", place / "m.json", **own).code == 0, "no file is no error")
+    pins = place / "project/cubist.json"
+    pins.symlink_to(place / "nowhere.json")
+    for at in (place / "project", place / "project/below"):
+        check_fails(tool("list", "--manifest", "made", at=at, CUBIST_PROJECT=None), 2, str(pins), "leads nowhere", "CUBIST_PROJECT")
+        passed = tool("list", "--manifest", "cubist-decode", at=at, CUBIST_PROJECT="")
+        check(passed.code == 0, "unless it is passed by", passed)
+
+
 def main(program):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name).resolve()
         tool = Tool(program, folder)
         check_unreadable(tool, folder)
         check_no_home(tool, folder)
+        check_lost_links(tool, folder)
 
 
 main(sys.argv[1])

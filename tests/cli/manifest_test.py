@@ -165,6 +165,15 @@ def check_manifest_work(tool, folder):
         cut = tool("manifest", "subset", new, *flags, "-o", folder / "cut.json", "--json")
         check(cut.code == 0 and cut.json()["kernels"] == expected, f"subset {flags}", cut)
         check(tool("manifest", "validate", folder / "cut.json").code == 0, "a subset is a valid manifest")
+    rows = json.loads(new.read_text())["packs"][0]["kernels"]
+    put(folder / "set.json", json.dumps({
+        "schema": "cubist.working_set", "schema_version": 1, "manifests": ["new"],
+        "kernels": [{"name": row["name"], "pack": "pack", "sha256": row["sha256"], "size": row["size"]} for row in rows[:2]]}))
+    of_set = tool("manifest", "subset", new, "--working-set", folder / "set.json", "-o", folder / "cut.json", "--json")
+    check(of_set.code == 0 and of_set.json()["kernels"] == 2, "subset --working-set", of_set)
+    both = tool("manifest", "subset", new, "--working-set", folder / "set.json", "--name", "c*", "-o", folder / "cut.json", "--json")
+    check(both.json()["kernels"] == 1, "with a filter", both)
+    check_fails(tool("manifest", "subset", old, "--working-set", folder / "set.json", "-o", folder / "empty.json"), 2, "'came'")
     check_fails(tool("manifest", "subset", new, "--head-dim", "128", "-o", folder / "empty.json"), 2, "no kernel")
     check_fails(tool("manifest", "subset", new, "--dtype-q", "fp9", "-o", folder / "empty.json"), 2, "fp9")
     check(not (folder / "empty.json").exists(), "nothing was written")

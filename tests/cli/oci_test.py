@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 from cli import Tool, check, check_fails, manifest  # noqa: E402
@@ -52,7 +53,12 @@ def copy(source, target):
 
 
 def entries(store):
-    return {path.stem: path.read_bytes() for path in pathlib.Path(store).glob("sha256/*/*.cubin")}
+    """Kernels that lie in a store, in bundles or as entries."""
+    found = {path.stem: path.read_bytes() for path in pathlib.Path(store).glob("sha256/*/*.cubin")}
+    for path in pathlib.Path(store).glob("bundles/*.zip"):
+        with zipfile.ZipFile(path) as bundle:
+            found.update({pathlib.PurePath(name).stem: bundle.read(name) for name in bundle.namelist() if name.startswith("sha256/")})
+    return found
 
 
 def check_store(store, kernels, what):
@@ -111,15 +117,31 @@ def check_pull(tool, folder, registry, file, digest, kernels):
     run = tool("pull", f"{place}:v1", "--store", store, "--json")
     check(run.code == 0 and run.json()["install"]["installed"] == KERNELS, "into a store", run)
     check_store(store, kernels, "pull")
+    kept = pathlib.Path(run.json()["install"]["bundle"])
+    check(kept.read_bytes() == file.read_bytes() and not (store / "sha256").exists(), "as the file that was pushed", run)
+    check(kept.stat().st_mode & 0o777 == 0o444, f"read-only: {kept.stat().st_mode:o}")
+    check(tool("push", kept, f"{place}:again", "--layer-bytes", LAYER, "--json").json()["digest"] == digest, "which can be pushed")
     again = tool("pull", f"{place}:v1", "--store", store, "--json").json()
     check(again["layers_wanted"] == 2 and again["install"]["present"] == KERNELS, "what is there is not asked for")
     status = tool("fetch", "--manifest", "made", "--all", "--offline", CUBIST_STORE=store,
                   CUBIST_MANIFESTS=store / "manifests")
     check(status.code == 0, "the manifest came too, and all is there offline", status)
+    kept.chmod(0o644)
+    with kept.open("r+b") as kernel_bytes:
+        kernel_bytes.seek(kept.stat().st_size // 2)
+        kernel_bytes.write(b"rotten" * 10)
+    run = tool("pull", f"{place}:v1", "--store", store)
+    check(run.code == 0 and kept.read_bytes() == file.read_bytes(), "a bundle that rotted is brought again", run)
+    run = tool("pull", f"{place}:v1", "--store", store, "--unpack", "--json")
+    check(run.code == 0 and run.json()["install"]["installed"] == KERNELS, "unpacked beside it", run)
+    kept.unlink()
+    check_store(store, kernels, "unpacked")
+    again = tool("pull", f"{place}:v1", "--store", store, "--json").json()
+    check(again["install"]["present"] == KERNELS and not kept.exists(), "no bundle where every kernel is there")
     victim = next(store.glob("sha256/*/*.cubin"))
     victim.chmod(0o644)
     victim.write_bytes(b"x" * victim.stat().st_size)
-    run = tool("pull", f"{place}:v1", "--store", store)
+    run = tool("pull", f"{place}:v1", "--store", store, "--unpack")
     check(run.code == 0, "a broken entry of the right size is found out", run)
     check_store(store, kernels, "repair by pull")
 

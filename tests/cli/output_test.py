@@ -124,11 +124,40 @@ def check_standard_output(tool, folder):
     json.loads(target.read_text())  # and is not in the file
 
 
+def names_in(value):
+    """Names of members, at any depth, but of what came in."""
+    for name, inner in value.items() if isinstance(value, dict) else [(None, one) for one in value if isinstance(value, list)]:
+        if name is not None:
+            yield name
+        if name != "in" and isinstance(inner, (dict, list)):
+            yield from names_in(inner)
+
+
+def check_lines(tool, folder):
+    """Every member of an answer is in docs/jsonl.md."""
+    page = pathlib.Path(SOURCE, "docs/jsonl.md").read_text()
+    problems = folder / "problems.jsonl"
+    common = {"sm": 100, "num_sms": 148, "num_q_heads": 64, "num_kv_heads": 8, "head_dim_qk": 128, "page_size": 16}
+    problems.write_text("".join(json.dumps({**common, **more}) + "\n" for more in (
+        {"batch": 1, "max_kv_len": 1024, "lse": True}, {"batch": 1, "max_kv_len": 131072, "max_active_clusters": 0},
+        {"phase": "context", "max_q_len": 64, "max_kv_len": 64, "batch": 2}, {"head_dim_qk": 77}, {"nope": 1})))
+    with problems.open(encoding="utf-8") as lines:
+        plans = subprocess.run([tool.program, "select", "--manifest", "flashinfer-0.6.13", "--jsonl"], stdin=lines, check=False,
+                               capture_output=True, text=True, env=tool.environment, cwd=folder)
+    launches = tool("launch", "--manifest", "flashinfer-0.6.13", "--dry-run", "--jsonl", problems)
+    answers = [json.loads(line) for line in (plans.stdout + launches.out).splitlines()]
+    check([one["ok"] for one in answers] == [True, True, True, False, False] * 2, "three plans, a refusal, a bad line", launches)
+    names = {name for answer in answers for name in names_in(answer)}
+    check(len(names) > 40 and any(answer.get("lse_kernel") for answer in answers), f"enough is seen: {sorted(names)}")
+    unknown = [name for name in sorted(names) if f"`{name}`" not in page]
+    check(not unknown, f"docs/jsonl.md says nothing of {unknown}")
+
+
 def main(program):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name).resolve()
         tool = Tool(program, folder)
-        for part in (check_targets, check_device, check_project, check_standard_output):
+        for part in (check_targets, check_device, check_project, check_standard_output, check_lines):
             part(tool, folder)
     check(pathlib.Path(SOURCE, "src/LAYERS").is_file(), "the source tree")
 

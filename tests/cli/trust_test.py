@@ -148,6 +148,7 @@ def check_rollback(tool, folder):
     expired = write_manifest(folder / "expired.json", serial=8, expires="2001-01-01")
     listed = tool("list", "--manifest", expired)
     check(listed.code == 0 and "expired on 2001-01-01" in listed.err, "expiry is a warning", listed)
+    check_expiry(tool, folder, signer)
     twin = write_manifest(folder / "twin.json", serial=7, expires="2999-01-01")
     signer.sign(twin)
     check_fails(tool("list", "--manifest", twin, **trusting), 4, "has serial 7", "not its text", sha256(twin.read_text()))
@@ -161,6 +162,48 @@ def check_rollback(tool, folder):
     check_fails(tool("list", "--manifest", path, **trusting), 4, str(state), "remove it to begin anew")
     state.unlink()
     check(tool("list", "--manifest", path, **trusting).code == 0, "what the error says works")
+
+
+def check_expiry(tool, folder, signer):
+    """Every command that reads a manifest warns once, and goes on as without, whatever the policy."""
+    place = folder / "expiry"
+    place.mkdir()
+    plain, over = (write_manifest(place / f"{name}.json", serial=8, **more)
+                   for name, more in (("plain", {}), ("over", {"expires": "2001-01-01"})))
+    signer.sign(over)
+    for policy in ({}, {"CUBIST_TRUSTED_KEYS": signer.line, "CUBIST_MANIFEST_SIGNATURES": "refuse", "CUBIST_STORE": place / "s"}):
+        for command in commands_of(over):
+            run = tool(*command, at=place, **policy)
+            usual = tool(*[plain if part == over else part for part in command], at=place)
+            check(run.err.count("expired on 2001-01-01") == 1, f"{command[:2]} warns once", run)
+            check(run.code == usual.code or policy, f"{command[:2]} goes on: {usual.code}", run)
+            (place / "p.json").unlink(missing_ok=True)
+
+
+def check_layers(tool, folder):
+    """What a store below has noted counts where a fresh one lies above it."""
+    signer = Signer(folder, "signer")
+    trusting = {"CUBIST_TRUSTED_KEYS": signer.line}
+    path = write_manifest(folder / "m.json", serial=7)
+    old = write_manifest(folder / "old.json", serial=6)
+    for one in (path, old):
+        signer.sign(one)
+    check(tool("list", "--manifest", path, "--store", folder / "base", **trusting).code == 0, "the base sees 7")
+    state = folder / f"base/state/seen-{os.geteuid()}.json"
+    before = state.read_text()
+    above = {**trusting, "CUBIST_STORE": folder / "top", "CUBIST_STORE_BASE": folder / "base"}
+    for command in commands_of(old):
+        check_fails(tool(*command, **above), 4, "has serial 6, but 7 was seen before")
+    check(tool("list", "--manifest", path, **above).code == 0 and not (folder / "top/state").exists(), "which is not noted twice")
+    newer = write_manifest(folder / "newer.json", serial=8)
+    signer.sign(newer)
+    check(tool("list", "--manifest", newer, **above).code == 0, "a newer one")
+    check((folder / "top/state").exists() and state.read_text() == before, "is noted above, and the base is not written")
+    state.write_text("{}")
+    check_fails(tool("list", "--manifest", newer, **above), 4, str(state), "remove it")
+    state.unlink()
+    state.symlink_to(folder / "elsewhere")
+    check_fails(tool("list", "--manifest", newer, **above), 4, str(state))
 
 
 def check_rotation(tool, folder):
@@ -216,6 +259,31 @@ def check_revocations(tool, folder):
           "where it is not, none is missed")
     check(tool("status", "--manifest", path, "--offline", "--store", folder / "fresh", **barring).code == 0,
           "nor does status")
+    status = tool("status", "--manifest", path, **barring)
+    check("1 more are revoked" in status.out, "but says so", status)
+    working_set = put(folder / "set.json", {
+        "schema": "cubist.working_set", "schema_version": 1, "manifests": [str(path)],
+        "kernels": [{"name": name, "pack": "pack", "sha256": sha256(data), "size": len(data)} for name, data in KERNELS.items()]})
+    of_set = tool("verify", "--working-set", working_set, "--store", folder / "fresh", **barring)
+    check(of_set.code == 0 and "1 kernels of the working set are revoked" in of_set.err, "a set that misses it is told", of_set)
+    of_set = tool("fetch", "--working-set", working_set, "--store", folder / "fresh", **barring)
+    check("not fetched: kernel 'bad'" in of_set.err, "by fetch, too", of_set)
+    dry = tool("gc", "--revoked", "--dry-run", "--json", **barring).json()
+    check(len(dry["removed"]) == 1 and bad in dry["removed"][0] and dry["entries_before"] == 2, "gc --revoked names the entry")
+    other = folder / "other"
+    check(tool("fetch", "--all", "--manifest", path, "--store", other).code == 0, "another store")
+    cleaned = tool("gc", "--revoked", "--pin", path, "--store", other, **barring)
+    check(cleaned.code == 0 and "1 of 2 entries removed" in cleaned.out, "and removes it, pinned or not", cleaned)
+    check(tool("verify", "--store", other, **barring).code == 0, "after which verify is content")
+    check_fails(tool("gc", "--store", other), 2, "--max-size", "--revoked")
+    check_fails(tool("gc", "--revoked", "--store", other), 2, "no revocation list is configured")
+    bundle, kept = folder / "both.zip", folder / "bundled"
+    licence = put(folder / "licence.txt", "none\n")
+    check(tool("bundle", "create", "--manifest", path, "--all", "--license", licence, "-o", bundle).code == 0, "a bundle of both")
+    check(tool("bundle", "install", bundle, "--store", kept).code == 0, "installed before it was revoked")
+    held = tool("gc", "--revoked", "--store", kept, "--json", **barring)
+    check(held.code == 0 and len(held.json()["bundles_with_revoked"]) == 1, "gc names the bundle that holds it", held)
+    check_fails(tool("verify", "--store", kept, **barring), 4, "1 revoked kernels are in the store")
     by_flag = tool("verify", "--revocations", revoked, "--trusted-key", signer.public)
     check_fails(by_flag, 4, "revoked")
     config = put(folder / "config.json", {"trusted_keys": [signer.line], "revocations": [str(revoked)]})
@@ -297,6 +365,7 @@ def check_selection(tool, folder):
                       "--num-kv-heads", "8", "--head-dim", "128", "--batch", "1..8", "--max-kv-len", "..4096",
                       "--page-size", "32", "--json", **barring)
     check(hashes[first] not in everything.out, "the working set leaves it out", everything)
+    check("1 kernels of these manifests are revoked and in no set" in everything.err, "and says so", everything)
     revoke(sorted(set(hashes.values())), 2)
     for command in (["select"], ["select", "--json"], ["launch", "--dry-run"], ["launch", "--dry-run", "--json"]):
         check_fails(tool(*command, *problem, **barring), 3, "would serve, but is barred: revoked by",
@@ -308,7 +377,8 @@ def check_selection(tool, folder):
 
 
 def main(program):
-    for part in (check_signatures, check_rollback, check_rotation, check_revocations, check_links, check_selection):
+    for part in (check_signatures, check_rollback, check_layers, check_rotation, check_revocations, check_links,
+                 check_selection):
         with tempfile.TemporaryDirectory(prefix="cubist-test-") as scratch:
             folder = pathlib.Path(scratch)
             part(Tool(program, folder), folder)

@@ -3,7 +3,7 @@
 
   bundle_kills.py TOOL SOURCE_DIR [KILLS [SEED]]
 
-After every kill: no entry holds wrong bytes; a manifest that is visible is whole, has its signature
+Of the installs a half unpacks. After every kill: no entry and no bundle holds wrong bytes; a manifest that is visible is whole, has its signature
 beside it, and every kernel it came with is there; the same command run again ends well and leaves no
 temporary file, and the store is complete. Prints the figures; ends with 1 at the first violation.
 """
@@ -31,7 +31,7 @@ class Kills:
         self.store = StoreView(self.root, self.release)
         self.manifest = self.root / "manifests/made.json"
         self.took = 0.2
-        self.figures = dict(kills=0, survived=0, temporary=0, incomplete=0, unseen=0, replaced=0)
+        self.figures = dict(kills=0, survived=0, temporary=0, incomplete=0, unseen=0, replaced=0, unpacked=0)
 
     def make(self, version):
         """A bundle of all kernels; the versions differ in their manifests alone."""
@@ -45,8 +45,8 @@ class Kills:
                         "--store", self.folder / "makers-store"], check=True)
         return bundle, manifest.read_text(), signature.read_text()
 
-    def command(self, bundle):
-        return [self.tool, "bundle", "install", bundle, "--store", self.root, "--replace"]
+    def command(self, bundle, unpack):
+        return [self.tool, "bundle", "install", bundle, "--store", self.root, "--replace", *["--unpack"] * unpack]
 
     def expect(self, ok, what):
         if not ok:
@@ -61,6 +61,8 @@ class Kills:
             self.store.path(digest).unlink(missing_ok=True)
         if kind == 1:
             shutil.rmtree(self.root / "manifests", ignore_errors=True)
+        if self.random.random() < 0.7:
+            shutil.rmtree(self.root / "bundles", ignore_errors=True)
         return self.manifest.read_text() if self.manifest.exists() else None
 
     def look(self, before, text):
@@ -86,7 +88,8 @@ class Kills:
     def round(self):
         bundle, text, signature = self.random.choice(self.bundles)
         before = self.prepare()
-        processes = [subprocess.Popen(self.command(bundle), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        unpack = self.random.random() < 0.5
+        processes = [subprocess.Popen(self.command(bundle, unpack), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                      for _ in range(self.random.choice((1, 1, 2)))]
         started = time.monotonic()
         time.sleep(self.random.random() * self.took)
@@ -96,11 +99,13 @@ class Kills:
             self.figures["kills" if process.wait() == -9 else "survived"] += 1
         self.look(before, text)
         started = time.monotonic()
-        again = subprocess.run(self.command(bundle), capture_output=True, text=True, check=False)
+        again = subprocess.run(self.command(bundle, unpack), capture_output=True, text=True, check=False)
         self.took = 0.7 * self.took + 0.3 * (time.monotonic() - started)
         self.expect(again.returncode == 0, f"install after a kill ends with {again.returncode}: {again.stderr}")
         self.expect(not (left := self.store.temporary()), f"left {left}")
         self.expect(not self.store.wrong() and not self.store.missing(), "not complete after the second run")
+        self.expect(not unpack or not self.store.no_entries(), "not unpacked after the second run")
+        self.figures["unpacked"] += unpack
         self.expect(self.manifest.read_text() == text, "another manifest")
         self.expect(self.manifest.with_suffix(".json.minisig").read_text() == signature, "another signature")
 

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import zipfile
 
 PREFIX = "pack/cubins/"
 
@@ -55,6 +56,14 @@ class StoreView:
             found[path.name] = path.read_bytes()
         return found
 
+    def bundled(self):
+        """(bundle, digest, bytes) of every kernel in a bundle; a file that is no zip fails the test."""
+        for path in sorted(self.root.glob("bundles/*")):
+            with zipfile.ZipFile(path) as bundle:
+                for name in bundle.namelist():
+                    if name.startswith("sha256/"):
+                        yield path, pathlib.PurePath(name).stem, bundle.read(name)
+
     def temporary(self):
         folder = self.root / "tmp"
         return sorted(os.listdir(folder)) if folder.is_dir() else []
@@ -68,7 +77,11 @@ class StoreView:
                 continue
             if allowed is None or allowed.get(name) != data:
                 bad.append(name)
-        return bad
+        return bad + [f"{path}:{digest}" for path, digest, data in self.bundled() if digest != hashlib.sha256(data).hexdigest()]
+
+    def no_entries(self):
+        return [digest for digest in self.release.bytes if not self.path(digest).is_file()]
 
     def missing(self):
-        return [digest for digest in self.release.bytes if not self.path(digest).is_file()]
+        bundled = {digest for _, digest, _ in self.bundled()}
+        return [digest for digest in self.no_entries() if digest not in bundled]

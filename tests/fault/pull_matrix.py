@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""kill -9 at random moments over `cubist pull`, into a store and into a file, from docker-registry.
+"""kill -9 at random moments over `cubist pull`, into a store (as a bundle, and unpacked) and into a file, from docker-registry.
 
   pull_matrix.py TOOL SOURCE_DIR [KILLS [SEED]]
 
-After every kill: no entry of the store holds wrong bytes, no manifest is there before all of its kernels are,
+After every kill: no entry and no bundle of the store holds wrong bytes, no manifest is there before all of its kernels are,
 and a file that is there is whole. The same command run again must end well and leave nothing behind, and then
 the store, or the file, is complete. Judged by this program, not by the product.
 """
@@ -22,7 +22,7 @@ from oci_registry import DockerRegistry  # noqa: E402
 
 KERNELS = 60
 LAYER = 100_000
-OPERATIONS = ("store", "file")
+OPERATIONS = ("store", "unpacked", "file")
 PARALLEL = (1, 2)  # processes that pull the same at once, all killed
 
 
@@ -48,7 +48,8 @@ class Matrix:
         self.expect(done.returncode == 0, f"{arguments[0]} ends with {done.returncode}: {done.stderr}")
 
     def command(self, operation):
-        target = ["--store", self.root] if operation == "store" else ["-o", self.file]
+        target = {"store": ["--store", self.root], "unpacked": ["--store", self.root, "--unpack"],
+                  "file": ["-o", self.file]}[operation]
         return [self.tool, "pull", self.place, *map(str, target), "--quiet", "--parallel", "3"]
 
     def expect(self, good, what):
@@ -58,18 +59,20 @@ class Matrix:
     def prepare(self, operation):
         """Nothing there, or in a store some of it."""
         self.file.unlink(missing_ok=True)
-        if operation != "store" or not self.root.exists():
+        if operation == "file" or not self.root.exists():
             return
         if self.random.random() < 0.3:
             shutil.rmtree(self.root)
             return
         for path in self.root.glob("manifests/*"):
             path.unlink()
+        if self.random.random() < 0.7:
+            shutil.rmtree(self.root / "bundles", ignore_errors=True)
         for digest in self.random.sample(sorted(self.release.bytes), self.random.randrange(1, KERNELS)):
             self.store.path(digest).unlink(missing_ok=True)
 
     def partial(self, operation):
-        return self.store.temporary() if operation == "store" else list(self.folder.glob("pulled.zip.*"))
+        return list(self.folder.glob("pulled.zip.*")) if operation == "file" else self.store.temporary()
 
     def look(self, operation, when):
         if operation == "file":
@@ -80,7 +83,9 @@ class Matrix:
             self.expect(not self.store.missing(), f"{when}: a manifest without all of its kernels")
 
     def complete(self, operation):
-        return self.file.exists() if operation == "file" else not self.store.missing()
+        if operation == "file":
+            return self.file.exists()
+        return not (self.store.missing() if operation == "store" else self.store.no_entries())
 
     def one_round(self, operation):
         self.prepare(operation)
@@ -117,7 +122,7 @@ class Matrix:
     def report(self, seconds):
         print(f"{'pull into':10} {'killed':>8} {'ended first':>12} {'parts seen':>12} {'left incomplete':>16}")
         for name, one in self.figures.items():
-            print(f"{'a ' + name:10} {one['kills']:8} {one['survived']:12} {one['partial']:12} {one['incomplete']:16}")
+            print(f"{name:10} {one['kills']:8} {one['survived']:12} {one['partial']:12} {one['incomplete']:16}")
         print(f"{self.all_kills()} kills in {seconds:.0f} s: 0 wrong bytes, 0 manifests before their kernels, 0 pulls that the "
               f"same command did not complete, 0 files left past it")
 

@@ -8,6 +8,7 @@
 #include "bundle/entry.h"
 #include "bundle/layout.h"
 #include "check.h"
+#include "registry/stored_bundle.h"
 
 // The first byte says what the others are: a bundle file, a bundle.json, a kernel's entry, or the
 // members of a zip whose records are right ("name \n contents 0xff" each), so that what is behind
@@ -62,7 +63,30 @@ void check_members(const Bundle& bundle, std::size_t file_bytes) {
   }
 }
 
+/// As a store serves from it: no form is asked for, and whatever its directory says, no wrong byte.
+void check_stored(Bytes bytes) {
+  constexpr std::uint64_t kMostBytes = 1 << 20;
+  const auto stored = StoredBundle::read_directory(memory_access("fuzz.zip", bytes));
+  if (!stored) {
+    FUZZ_CHECK(stored.error().code() == StatusCode::kIntegrity);
+    return;
+  }
+  for (const StoredBundle::Kernel& kernel : (*stored)->kernels()) {
+    const StoredBundle::Kernel* found = (*stored)->find(kernel.sha256);
+    FUZZ_CHECK(found != nullptr && found->sha256 == kernel.sha256);
+    if (kernel.size_bytes > kMostBytes) continue;
+    const auto cubin = (*stored)->open_verified(kernel, kernel.size_bytes);
+    if (cubin) {
+      FUZZ_CHECK(cubin->bytes().size() == kernel.size_bytes &&
+                 sha256(cubin->bytes()) == kernel.sha256);
+    } else {
+      FUZZ_CHECK(cubin.error().code() == StatusCode::kIntegrity);
+    }
+  }
+}
+
 void check_file(Bytes bytes) {
+  check_stored(bytes);
   const auto bundle = Bundle::open(memory_access("fuzz.zip", bytes));
   if (bundle) {
     check_members(*bundle, bytes.size());

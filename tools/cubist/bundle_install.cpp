@@ -78,8 +78,7 @@ Result<Store> store_to_install_into(const std::string& root) {
   CUBIST_ASSIGN_OR_RETURN(const trust::Settings trust, trust_settings());
   Store store(std::move(options));
   for (const std::string& layer : store.layers()) {
-    CUBIST_RETURN_IF_ERROR(trust::check_folder(
-        layer, {"sha256", "tmp", "index", "state", "manifests"}, trust.foreign_store));
+    CUBIST_RETURN_IF_ERROR(trust::check_folder(layer, store_folders(), trust.foreign_store));
   }
   return store;
 }
@@ -95,6 +94,7 @@ Result<bundle::InstallOptions> install_options(const BundleInstallArguments& arg
                                                                   : Incoming::kRenamed));
   options.rename_to = arguments.name;
   options.replace = arguments.replace;
+  options.unpack = arguments.unpack;
   options.threads = std::clamp(std::thread::hardware_concurrency(), 2U, kMostThreads);
   options.cancel = cancel;
   return options;
@@ -151,6 +151,7 @@ nlohmann::ordered_json installed_json(const InstalledBundle& installed) {
           {"installed", installed.report.kernels_installed},
           {"present", installed.report.kernels_present},
           {"installed_bytes", installed.report.installed_bytes},
+          {"bundle", installed.report.bundle_path},
           {"seconds", installed.seconds},
           {"manifests", std::move(manifests)}};
 }
@@ -160,6 +161,7 @@ void print_installed(const InstalledBundle& installed) {
   std::printf("%zu kernels installed (%s bytes), %zu present, in %s; %.1f s\n",
               report.kernels_installed, with_commas(report.installed_bytes).c_str(),
               report.kernels_present, installed.store.c_str(), installed.seconds);
+  if (!report.bundle_path.empty()) std::printf("bundle: %s\n", report.bundle_path.c_str());
   for (const bundle::InstalledManifest& manifest : report.manifests) {
     std::printf("manifest %s: %s%s\n", manifest.name.c_str(), manifest.path.c_str(),
                 manifest.was_present ? " (present)" : "");

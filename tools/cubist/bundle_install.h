@@ -16,6 +16,7 @@ struct BundleInstallArguments {
   std::string manifest_folder;
   std::string name;
   bool replace = false;
+  bool unpack = false;
 };
 
 /// A store that is named is filled as a whole, so that it can be carried away; in the usual one,

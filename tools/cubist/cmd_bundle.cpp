@@ -52,13 +52,17 @@ Examples:
   cubist bundle inspect kernels.zip --verify --trusted-key publisher.pub)";
 
 constexpr const char* kInstallHelp =
-    R"(Brings a bundle's kernels into the store and its manifests into manifests/ there, where
+    R"(Brings a bundle into the store, and its manifests into manifests/ there, where
 --manifest NAME finds them (after pins, CUBIST_MANIFESTS and shipped ones).
 
+The file is kept as it is, in bundles/, and kernels are served from it; with --unpack each
+kernel becomes an entry of its own (four times the space, thousands of files). If the store
+has every kernel already, nothing but the manifests is written.
+
 Nothing is written before the file's form, its manifests, their signatures and the
-revocation lists were checked. Every kernel is hashed before it gets its name; manifests
-appear last, when all kernels are there. Stopped at any point, the same command goes on.
-It opens no socket.
+revocation lists were checked. Every kernel is hashed before the file, or its entry, gets
+its name; manifests appear last. Stopped at any point, the same command goes on. It opens
+no socket.
 
 A manifest of that name that is another one is not replaced, unless --replace says so.
 With --store, everything goes into that store; without, kernels that a layer below the
@@ -67,6 +71,7 @@ usual store has stay there.
 Examples:
   cubist bundle install kernels.zip
   cubist bundle install kernels.zip --store /mnt/image/cubist     a base store, for CUBIST_STORE_BASE
+  cubist bundle install kernels.zip --unpack                      entries, for 'cubist fetch --source http://...'
   cubist bundle install kernels.zip --as flashinfer-site)";
 
 void add_create(CLI::App& parent, CommandContext context) {
@@ -128,6 +133,8 @@ void add_install(CLI::App& parent, CommandContext context) {
   command->add_option("--as", arguments->name, "Another name for the bundle's only manifest");
   command->add_flag("--replace", arguments->replace,
                     "Take the place of another manifest of that name in that folder");
+  command->add_flag("--unpack", arguments->unpack,
+                    "An entry of each kernel, in place of the bundle's file");
   add_trust_options(*command);
   add_common_options(*command, context.common);
   command->callback(

@@ -63,6 +63,10 @@ void print_store(const DoctorReport::StoreState& store) {
   line("store", "{} ({}): {} entries, {}{}", store.root, state, store.entries,
        in_mib(store.entry_bytes),
        store.free_bytes ? fmt::format(", {} free", in_mib(*store.free_bytes)) : "");
+  if (store.bundles > 0) {
+    line("", "{} kernels in {} bundle(s), {}", store.bundled_kernels, store.bundles,
+         in_mib(store.bundle_bytes));
+  }
   if (store.unfinished_files > 0) {
     line("", "{} unfinished file(s) in tmp/; the next fetch removes what nobody writes",
          store.unfinished_files);
@@ -152,6 +156,9 @@ Json store_json(const DoctorReport::StoreState& store) {
                {"writable", store.writable},
                {"entries", store.entries},
                {"entry_bytes", store.entry_bytes},
+               {"bundles", store.bundles},
+               {"bundled_kernels", store.bundled_kernels},
+               {"bundle_bytes", store.bundle_bytes},
                {"unfinished_files", store.unfinished_files}};
   if (store.free_bytes) json["free_bytes"] = *store.free_bytes;
   if (!store.problem.empty()) json["problem"] = store.problem;

@@ -17,6 +17,7 @@
 #include "manifest_names.h"
 #include "print_json.h"
 #include "registry/store_gc.h"
+#include "trust_options.h"
 
 namespace cubist::tools {
 namespace {
@@ -27,20 +28,27 @@ struct GcArguments {
   std::string max_size;
   std::vector<std::string> pins;
   std::string store;
+  bool revoked = false;
   bool dry_run = false;
 };
 
 constexpr const char* kGcHelp =
-    R"(Makes the store smaller: removes the entries that were fetched longest ago until the
-rest fits into --max-size, and what killed writers left behind.
+    R"(Makes the store smaller: removes the entries and bundles that were fetched longest ago
+until the rest fits into --max-size, and what killed writers left behind.
 
-Never removed: entries that a running program holds, and those pinned with --pin FILE:
-every SHA-256 in that file (a manifest, a working set, a list of digests). Read-only
-layers are never touched.
+Never removed: entries and bundles that a running program holds, and those pinned with --pin
+FILE: every SHA-256 in that file (a manifest, a working set, a list of digests). A bundle
+goes as a whole, or stays if one of its kernels is pinned. Read-only layers are never
+touched.
+
+--revoked removes the entries that the revocation lists name (docs/signing.md), pinned or not,
+with or without --max-size. A bundle is not changed: one that holds a revoked kernel, which
+nothing selects or loads, is named; install a bundle without it, then remove the file.
 
 Examples:
   cubist gc --max-size 2GiB
-  cubist gc --max-size 500MB --pin working-set.json --dry-run)";
+  cubist gc --max-size 500MB --pin working-set.json --dry-run
+  cubist gc --revoked --revocations revoked.json --trusted-key ./publisher.pub)";
 
 /// "500MB", "2GiB", "0"
 Result<std::uint64_t> parse_size(const std::string& text) {
@@ -98,10 +106,31 @@ Status add_pin(const std::string& name, std::unordered_set<Sha256Digest>& digest
   return fail(StatusCode::kInvalidArgument, "--pin {}: there is no SHA-256 in this file", name);
 }
 
+Result<std::unordered_set<Sha256Digest>> digests_of_lists() {
+  CUBIST_ASSIGN_OR_RETURN(const trust::RevokedKernels* revoked, revoked_kernels());
+  if (revoked->empty()) {
+    return fail(StatusCode::kInvalidArgument,
+                "--revoked: no revocation list is configured (--revocations, CUBIST_REVOCATIONS), "
+                "or none of them names a kernel");
+  }
+  std::unordered_set<Sha256Digest> digests;
+  for (const auto& [digest, why] : revoked->all()) digests.insert(digest);
+  return digests;
+}
+
 Result<GcReport> collect(const GcArguments& arguments, const Store& store,
                          const InterruptGuard& interrupt) {
   GcOptions options;
-  CUBIST_ASSIGN_OR_RETURN(options.max_bytes, parse_size(arguments.max_size));
+  if (arguments.max_size.empty() && !arguments.revoked) {
+    return fail(StatusCode::kInvalidArgument, "what shall go? Give --max-size, --revoked, or both");
+  }
+  options.max_bytes = UINT64_MAX;
+  if (!arguments.max_size.empty()) {
+    CUBIST_ASSIGN_OR_RETURN(options.max_bytes, parse_size(arguments.max_size));
+  }
+  if (arguments.revoked) {
+    CUBIST_ASSIGN_OR_RETURN(options.unwanted, digests_of_lists());
+  }
   for (const std::string& pin : arguments.pins) {
     CUBIST_RETURN_IF_ERROR(add_pin(pin, options.pinned));
   }
@@ -125,7 +154,8 @@ ExitCode run_gc(const GcArguments& arguments, const CommonOptions& common) {
                            {"kept_in_use", report->kept_in_use},
                            {"kept_pinned", report->kept_pinned},
                            {"unfinished_removed", report->unfinished_removed},
-                           {"removed", report->removed}};
+                           {"removed", report->removed},
+                           {"bundles_with_revoked", report->with_unwanted}};
     print_json(document);
     return ExitCode::kOk;
   }
@@ -136,6 +166,9 @@ ExitCode run_gc(const GcArguments& arguments, const CommonOptions& common) {
   if (report->kept_in_use != 0) std::printf("; %zu in use", report->kept_in_use);
   if (report->kept_pinned != 0) std::printf("; %zu pinned", report->kept_pinned);
   std::printf("\n");
+  for (const std::string& path : report->with_unwanted) {
+    std::printf("holds revoked kernels, and stays: %s\n", path.c_str());
+  }
   return ExitCode::kOk;
 }
 
@@ -144,14 +177,15 @@ ExitCode run_gc(const GcArguments& arguments, const CommonOptions& common) {
 void add_gc_command(CommandContext context) {
   CLI::App* command = context.app.add_subcommand("gc", kGcHelp);
   const auto arguments = std::make_shared<GcArguments>();
-  command->add_option("--max-size", arguments->max_size, "What the entries may have: 500MB, 2GiB")
-      ->required();
+  command->add_option("--max-size", arguments->max_size, "What the store may have: 500MB, 2GiB");
+  command->add_flag("--revoked", arguments->revoked, "Remove the entries of revoked kernels");
   command
       ->add_option("--pin", arguments->pins,
                    "Keep every SHA-256 in this file or shipped manifest; may be repeated")
       ->allow_extra_args(false);
   command->add_flag("--dry-run", arguments->dry_run, "Remove nothing, say what would go");
   command->add_option("--store", arguments->store, "Folder of the store");
+  add_trust_options(*command);
   add_common_options(*command, context.common);
   command->callback(
       [context, arguments] { context.exit_code = run_gc(*arguments, context.common); });

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -20,6 +21,7 @@
 #include "manifest_pins.h"
 #include "manifest_verify.h"
 #include "print_json.h"
+#include "set_items.h"
 #include "trust_options.h"
 
 namespace cubist::tools {
@@ -36,6 +38,7 @@ Examples:
   cubist manifest verify M.json --trusted-key ./publisher.pub
   cubist manifest diff flashinfer-0.6.8 flashinfer-0.6.13
   cubist manifest subset flashinfer-0.6.13 --arch sm_100 --dtype-q bf16 -o small.json
+  cubist manifest subset flashinfer-0.6.13 --working-set set.json -o deployed.json
   cubist manifest merge A.json B.json --manifest-name mine -o both.json)";
 
 std::size_t num_kernels(const Manifest& manifest) {
@@ -187,25 +190,54 @@ ExitCode write_result(const Manifest& manifest, std::size_t dropped,
   return ExitCode::kOk;
 }
 
-ExitCode run_subset(const std::string& name, const FilterArguments& filter_arguments,
-                    const OutputArguments& output, const CommonOptions& common) {
-  const auto filter = read_filter(filter_arguments);
-  if (!filter) return report_error(common, filter.error());
-  const auto manifest = open_manifest(name);
-  if (!manifest) return report_error(common, manifest.error());
-  Manifest subset = subset_of(*manifest, *filter);
+struct SubsetArguments {
+  std::string manifest;
+  std::string working_set;
+  FilterArguments filter;
+  OutputArguments output;
+};
+
+/// Whatever else it is asked for, a kernel must be in the set.
+Status add_working_set(const std::string& path, const Manifest& manifest, KernelFilter& filter) {
+  if (path.empty()) return {};
+  CUBIST_ASSIGN_OR_RETURN(const auto set, workingset::load_set(path));
+  CUBIST_ASSIGN_OR_RETURN(const auto items, find_set_items(set, path, manifest));
+  std::vector<Sha256Digest> both;
+  for (const FetchItem& item : items) {
+    const Sha256Digest& digest = item.record->sha256;
+    const auto& asked = filter.digests;
+    if (asked.empty() || std::find(asked.begin(), asked.end(), digest) != asked.end()) {
+      both.push_back(digest);
+    }
+  }
+  if (both.empty()) {
+    return fail(StatusCode::kNotFound, "none of the digests asked for is in {}", path);
+  }
+  filter.digests = std::move(both);
+  return {};
+}
+
+Result<Manifest> make_subset(const SubsetArguments& arguments) {
+  CUBIST_ASSIGN_OR_RETURN(KernelFilter filter, read_filter(arguments.filter));
+  CUBIST_ASSIGN_OR_RETURN(const Manifest manifest, open_manifest(arguments.manifest));
+  CUBIST_RETURN_IF_ERROR(add_working_set(arguments.working_set, manifest, filter));
+  Manifest subset = subset_of(manifest, filter);
   if (subset.packs.empty()) {
-    return report_error(common, Error(StatusCode::kNotFound,
-                                      fmt::format("no kernel of '{}' passes these filters; nothing "
-                                                  "was written (see: cubist list --manifest {})",
-                                                  name, name)));
+    return fail(StatusCode::kNotFound,
+                "no kernel of '{}' passes these filters; nothing was written (see: cubist list "
+                "--manifest {})",
+                arguments.manifest, arguments.manifest);
   }
   resolve_locations(subset);
-  if (!output.name.empty()) subset.name = output.name;
-  if (const Status valid = validate_manifest(subset, "the subset"); !valid) {
-    return report_error(common, valid.error());
-  }
-  return write_result(subset, 0, output, common);
+  if (!arguments.output.name.empty()) subset.name = arguments.output.name;
+  CUBIST_RETURN_IF_ERROR(validate_manifest(subset, "the subset"));
+  return subset;
+}
+
+ExitCode run_subset(const SubsetArguments& arguments, const CommonOptions& common) {
+  const auto subset = make_subset(arguments);
+  if (!subset) return report_error(common, subset.error());
+  return write_result(*subset, 0, arguments.output, common);
 }
 
 ExitCode run_merge(const std::vector<std::string>& names, const OutputArguments& output,
@@ -257,21 +289,16 @@ void add_diff(CLI::App& parent, CommandContext context) {
 void add_subset(CLI::App& parent, CommandContext context) {
   CLI::App* command =
       parent.add_subcommand("subset", "Write a manifest with the kernels that pass the filters");
-  struct Arguments {
-    std::string manifest;
-    FilterArguments filter;
-    OutputArguments output;
-  };
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<SubsetArguments>();
   command->add_option("manifest", arguments->manifest, "Manifest")->required();
+  command->add_option("--working-set", arguments->working_set,
+                      "Only kernels of a file that 'cubist working-set -o' wrote");
   add_filter_options(*command, arguments->filter);
   add_output_options(*command, arguments->output);
   add_trust_options(*command);
   add_common_options(*command, context.common);
-  command->callback([context, arguments] {
-    context.exit_code =
-        run_subset(arguments->manifest, arguments->filter, arguments->output, context.common);
-  });
+  command->callback(
+      [context, arguments] { context.exit_code = run_subset(*arguments, context.common); });
 }
 
 void add_merge(CLI::App& parent, CommandContext context) {

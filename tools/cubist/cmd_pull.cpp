@@ -34,14 +34,15 @@ struct PullArguments {
 constexpr const char* kPullHelp =
     R"(Takes a bundle from an OCI registry, where 'cubist push' or skopeo put it.
 
-Its kernels go into the store and its manifests into manifests/ there, as 'cubist bundle install'
-does it; with -o it is written as the file that was pushed, byte for byte, once its manifests are
-checked in the same way. What the store has
-is not asked for. A run that is stopped keeps what has come; the same command goes on.
+It goes into the store as the file that was pushed, in bundles/, and its manifests into manifests/
+there, as 'cubist bundle install' does it; --unpack makes an entry of each kernel instead. With -o
+the file is written elsewhere, once its manifests are checked in the same way. Where the store has
+every kernel none is asked for. A run that is stopped keeps what has come; the same command goes on.
 
 The registry is trusted for nothing: layers are held to their digests, manifests to their
-signatures (docs/signing.md), kernels to the manifests. Where few kernels of a large bundle are
-needed, 'cubist fetch --source oci://...' reads those alone.
+signatures (docs/signing.md), and kernels, when they are unpacked or used, to the manifests;
+'cubist verify' hashes all of them at once. Where few kernels of a large bundle are needed,
+'cubist fetch --source oci://...' reads those alone.
 
 Examples:
   cubist pull oci://registry.example.com/team/kernels:2026-12
@@ -182,7 +183,9 @@ void add_pull_command(CommandContext context) {
   CLI::Option* replace =
       command->add_flag("--replace", arguments->install.replace,
                         "Put its manifests in the place of others that have their names");
-  for (CLI::Option* option : {store, folder, name, replace}) option->excludes(output);
+  CLI::Option* unpack = command->add_flag("--unpack", arguments->install.unpack,
+                                          "An entry of each kernel, in place of the bundle's file");
+  for (CLI::Option* option : {store, folder, name, replace, unpack}) option->excludes(output);
   add_connection_options(*command, arguments->connection);
   add_trust_options(*command);
   add_common_options(*command, context.common);

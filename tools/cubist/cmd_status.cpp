@@ -43,6 +43,7 @@ Examples:
 struct ManifestCoverage {
   std::string name;
   std::size_t kernels = 0;
+  std::size_t revoked = 0;  ///< not among those
   Coverage coverage;
 };
 
@@ -67,14 +68,19 @@ Result<StatusReport> look(const StatusArguments& arguments, const Store& store) 
   CUBIST_ASSIGN_OR_RETURN(const trust::RevokedKernels* revoked, revoked_kernels());
   for (const Manifest& manifest : report.manifests) {
     std::vector<const KernelRecord*> records;
+    std::size_t barred = 0;
     for (const Pack& pack : manifest.packs) {
       for (const KernelRecord& kernel : pack.kernels) {
-        if (revoked->contains(kernel.sha256)) continue;  // nobody needs it
-        if (!arch || kernel.traits.arch == *arch) records.push_back(&kernel);
+        if (arch && kernel.traits.arch != *arch) continue;
+        if (revoked->contains(kernel.sha256)) {
+          ++barred;  // nobody needs it
+        } else {
+          records.push_back(&kernel);
+        }
       }
     }
     CUBIST_ASSIGN_OR_RETURN(Coverage found, coverage(store, records));
-    report.coverage.push_back({manifest.name, records.size(), std::move(found)});
+    report.coverage.push_back({manifest.name, records.size(), barred, std::move(found)});
   }
   report.layers = layer_status(store);
   return report;
@@ -88,6 +94,9 @@ Json to_json(const StatusReport& report) {
                 {"writable", layer.writable},
                 {"entries", layer.entries},
                 {"bytes", layer.bytes},
+                {"bundles", layer.bundles},
+                {"bundled_kernels", layer.bundled_kernels},
+                {"bundle_bytes", layer.bundle_bytes},
                 {"unfinished", layer.unfinished},
                 {"remembered_wheels", layer.directories},
                 {"file_system", layer.file_system}};
@@ -103,6 +112,7 @@ Json to_json(const StatusReport& report) {
     }
     manifests.push_back({{"name", one.name},
                          {"kernels", one.kernels},
+                         {"revoked", one.revoked},
                          {"complete", one.coverage.complete()},
                          {"served_by_layer", one.coverage.served},
                          {"missing_bytes", one.coverage.missing_bytes},
@@ -129,6 +139,11 @@ void print_layers(const StatusReport& report) {
                                    : "not writable",
                   layer.file_system.c_str(), with_commas(layer.free_bytes.value_or(0)).c_str());
     }
+    if (layer.bundles != 0) {
+      std::printf("  %s kernels in %zu bundles of %s bytes\n",
+                  with_commas(layer.bundled_kernels).c_str(), layer.bundles,
+                  with_commas(layer.bundle_bytes).c_str());
+    }
     if (layer.unfinished != 0) std::printf("  %zu unfinished files\n", layer.unfinished);
   }
 }
@@ -142,6 +157,9 @@ void print_coverage(const StatusReport& report) {
                     : fmt::format("{} missing ({} bytes)", with_commas(one.coverage.missing.size()),
                                   with_commas(one.coverage.missing_bytes))
                           .c_str());
+    if (one.revoked != 0) {
+      std::printf("  %s more are revoked, and not counted\n", with_commas(one.revoked).c_str());
+    }
     for (std::size_t i = 0; i < report.layers.size(); ++i) {
       if (one.coverage.served[i] == 0) continue;
       std::printf("  %s served by %s\n", with_commas(one.coverage.served[i]).c_str(),

@@ -47,11 +47,12 @@ struct VerifyArguments {
 constexpr const char* kVerifyHelp =
     R"(Hashes what lies in the store again and reports what is missing or broken.
 
-Without --manifest every entry of every layer is checked; with it, the entries of all its
-kernels, and those that are missing are named; with --working-set, those of the set's
-kernels. Nothing is written, unless --repair asks for it: then just the broken entries
-(and the missing ones that were asked for) are fetched again; the others keep their
-files. --deep also reads each cubin and compares architecture, entry, threads and shared
+Without --manifest every kernel of every layer is checked, entries and those in bundles; with
+it, all kernels of the manifest, and those that are missing are named; with --working-set,
+those of the set. Nothing is written, unless --repair asks for it: then just the broken ones
+(and the missing ones that were asked for) are fetched again; the others keep their files. A
+kernel that is broken in a bundle becomes an entry of its own, which then is the one that
+is used. --deep also reads each cubin and compares architecture, entry, threads and shared
 memory with the manifest; without a manifest it only reads them.
 
 Ends with 0 if all is well (a store that is not there yet has nothing broken), 4 if an
@@ -92,6 +93,12 @@ struct Verification {
   }
 };
 
+/// A file, or FILE:KERNEL for one in a bundle.
+std::string place_of(const EntryToCheck& entry) {
+  if (entry.bundle == nullptr) return entry.path;
+  return fmt::format("{}:{}", entry.path, entry_relative_path(entry.sha256));
+}
+
 void add_manifest(Verification& verification, Manifest manifest) {
   verification.manifests.push_back(std::make_unique<Manifest>(std::move(manifest)));
   const Manifest& kept = *verification.manifests.back();
@@ -128,16 +135,23 @@ Result<std::vector<const KernelRecord*>> wanted_records(const VerifyArguments& a
 }
 
 /// Names the revoked kernels that are there; of those that are not none is missed.
-Status set_revoked_aside(Verification& verification) {
+Status set_revoked_aside(Verification& verification, bool of_set) {
   CUBIST_ASSIGN_OR_RETURN(const trust::RevokedKernels* revoked, revoked_kernels());
   if (revoked->empty()) return {};
   for (const EntryToCheck& entry : verification.entries) {
     if (auto why = revoked->why(entry.sha256)) {
-      verification.revoked.push_back({entry.path, entry.sha256, std::move(*why)});
+      verification.revoked.push_back({place_of(entry), entry.sha256, std::move(*why)});
     }
   }
-  std::erase_if(verification.missing,
-                [&](const KernelRecord* record) { return revoked->contains(record->sha256); });
+  const std::size_t absent = std::erase_if(verification.missing, [&](const KernelRecord* record) {
+    return revoked->contains(record->sha256);
+  });
+  if (absent != 0 && of_set) {
+    log(LogLevel::kWarning,
+        "{} kernels of the working set are revoked and not in the store, where they are not "
+        "missed: the set is older than the list; make it anew with 'cubist working-set'",
+        absent);
+  }
   return {};
 }
 
@@ -145,14 +159,14 @@ Status find_what_to_check(const VerifyArguments& arguments, const Store& store,
                           Verification& verification) {
   if (arguments.manifest.empty() && arguments.working_set.empty()) {
     CUBIST_ASSIGN_OR_RETURN(verification.entries, list_entries(store, verification.strangers));
-    return set_revoked_aside(verification);
+    return set_revoked_aside(verification, false);
   }
   CUBIST_ASSIGN_OR_RETURN(auto records, wanted_records(arguments, verification));
   verification.compared = arguments.deep;
   std::sort(records.begin(), records.end(),
             [](const KernelRecord* a, const KernelRecord* b) { return a->sha256 < b->sha256; });
   CUBIST_ASSIGN_OR_RETURN(verification.entries, find_entries(store, records, verification.missing));
-  return set_revoked_aside(verification);
+  return set_revoked_aside(verification, !arguments.working_set.empty());
 }
 
 Status deep_look(const Verification& verification, const EntryToCheck& entry,
@@ -205,11 +219,18 @@ Status add_named_manifests(Verification& verification) {
   return {};
 }
 
-/// Looks again at what was broken, so that nothing is called repaired that is not.
-Status look_again(const VerifyArguments& arguments, Verification& verification) {
+/// Looks again at what was broken, so that nothing is called repaired that is not. A kernel that is
+/// broken in a bundle has an entry of its own now.
+Status look_again(const VerifyArguments& arguments, const Store& store,
+                  Verification& verification) {
   const auto& findings = verification.report.findings;
   std::vector<EntryToCheck> entries;
-  for (const EntryFinding& one : findings) entries.push_back(verification.entries[one.entry]);
+  for (const EntryFinding& one : findings) {
+    EntryToCheck entry = verification.entries[one.entry];
+    if (entry.bundle != nullptr) entry.path = entry_path(store.root(), entry.sha256);
+    entry.bundle = nullptr;
+    entries.push_back(std::move(entry));
+  }
   CheckOptions options;
   if (arguments.deep) {
     options.deep = [&](std::size_t entry, std::span<const std::uint8_t> bytes) {
@@ -244,8 +265,9 @@ Status repair(const VerifyArguments& arguments, const CommonOptions& common, con
     if (finding.bytes_are_right && verification.known.contains(entry.sha256)) continue;
     if (want(entry.sha256)) continue;
     // No manifest says what it should be, so a broken one is of no use to anybody.
-    if (!entry.path.starts_with(store.root() + "/")) continue;
-    if (unlink_in_store(entry.path, kEntryDepth) == 0 ||
+    if (!entry.path.starts_with(store.root() + "/") || entry.bundle != nullptr) continue;
+    const int depth = entry.broken_bundle ? kStoreFileDepth : kEntryDepth;
+    if (unlink_in_store(entry.path, depth) == 0 ||
         (errno == EISDIR && put_folder_aside(entry.path, kEntryDepth))) {
       verification.removed.push_back(entry.path);
     }
@@ -262,7 +284,7 @@ Status repair(const VerifyArguments& arguments, const CommonOptions& common, con
     verification.repaired += report.count(FetchedFile::State::kFetched);
     CUBIST_RETURN_IF_ERROR(report.status());
   }
-  return look_again(arguments, verification);
+  return look_again(arguments, store, verification);
 }
 
 /// "broken", "repaired" or "removed".
@@ -318,11 +340,12 @@ Json report_json(const Verification& verification, const Store& store) {
 void print_findings(const Verification& verification) {
   for (std::size_t i = 0; i < verification.report.findings.size(); ++i) {
     const EntryFinding& finding = verification.report.findings[i];
-    const std::string& path = verification.entries[finding.entry].path;
-    if (verification.is_removed(path)) {
-      std::printf("removed: %s (no manifest says where to get it)\n", path.c_str());
+    const EntryToCheck& entry = verification.entries[finding.entry];
+    if (verification.is_removed(entry.path)) {
+      std::printf("removed: %s (no manifest says where to get it)\n", entry.path.c_str());
     } else if (verification.is_healed(i)) {
-      std::printf("repaired: %s\n", path.c_str());
+      std::printf("repaired: %s%s\n", place_of(entry).c_str(),
+                  entry.bundle != nullptr ? ", by an entry of its own" : "");
     } else {
       std::printf("broken: %s\n", finding.error.message().c_str());
     }
@@ -397,6 +420,13 @@ Status left_broken(const Verification& verification, const Store& store) {
     if (verification.is_healed(i) || verification.is_removed(path)) continue;
     if (findings[i].bytes_are_right) return wrong_statement(path);
     if (!path.starts_with(store.root() + "/")) continue;
+    if (const EntryToCheck& entry = verification.entries[findings[i].entry];
+        entry.bundle != nullptr && !verification.known.contains(entry.sha256)) {
+      return fail(findings[i].error.code(),
+                  "{}; no manifest at hand says where to get this kernel: install or pull the "
+                  "bundle again",
+                  findings[i].error.message());
+    }
     return fail(findings[i].error.code(),
                 "'{}' is as its source has it, and yet not right; the manifest or the source is "
                 "wrong ('cubist inspect FILE' shows what the cubin says)",
@@ -409,7 +439,7 @@ Status revoked_outcome(const Verification& verification) {
   if (verification.revoked.empty()) return {};
   return fail(StatusCode::kUntrusted,
               "{} revoked kernels are in the store, '{}' first; nothing selects, loads or fetches "
-              "them, and the files can be removed",
+              "them; 'cubist gc --revoked' removes them",
               verification.revoked.size(), verification.revoked.front().path);
 }
 

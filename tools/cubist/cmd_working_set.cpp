@@ -136,6 +136,23 @@ Status check(const WorkingSetArguments& arguments, const CommonOptions& common,
   return {};
 }
 
+/// What a revocation takes out of a set is not to be missed by whoever ships the set.
+Status note_revoked(const OpenedManifests& opened, const CommonOptions& common) {
+  CUBIST_ASSIGN_OR_RETURN(const trust::RevokedKernels* revoked, revoked_kernels());
+  std::size_t count = 0;
+  for (const Manifest& manifest : opened.manifests) {
+    for (const Pack& pack : manifest.packs) {
+      for (const KernelRecord& kernel : pack.kernels) count += revoked->contains(kernel.sha256);
+    }
+  }
+  if (count == 0 || common.quiet) return {};
+  std::fprintf(stderr,
+               "cubist: note: %zu kernels of these manifests are revoked and in no set; what they "
+               "would serve has another kernel here, or is a gap\n",
+               count);
+  return {};
+}
+
 Status run_working_set(const WorkingSetArguments& arguments, const CommonOptions& common) {
   CUBIST_ASSIGN_OR_RETURN(Deployment deployment, arguments.flags.read());
   CUBIST_ASSIGN_OR_RETURN(const OpenedManifests opened, open_manifests(arguments.manifests, {}));
@@ -164,6 +181,7 @@ Status run_working_set(const WorkingSetArguments& arguments, const CommonOptions
     print_set(set, deployment, info);
     if (!arguments.output.empty()) std::printf("wrote %s\n", arguments.output.c_str());
   }
+  CUBIST_RETURN_IF_ERROR(note_revoked(opened, common));
   if (const std::string assumed = arguments.flags.assumed(); !assumed.empty() && !common.quiet) {
     std::fprintf(stderr, "cubist: note: not given, so the set is for these alone: %s\n",
                  assumed.c_str());

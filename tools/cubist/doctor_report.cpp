@@ -12,7 +12,7 @@
 #include "manifest_names.h"
 #include "model/cuda_version.h"
 #include "registry/pip_settings.h"
-#include "registry/store.h"
+#include "registry/store_status.h"
 #include "settings.h"
 #include "trust_options.h"
 
@@ -50,21 +50,15 @@ fs::path nearest_existing(fs::path path) {
   return path;
 }
 
-void count_entries(const fs::path& root, DoctorReport::StoreState& state) {
-  std::error_code error;
-  for (fs::recursive_directory_iterator at(root / "sha256", error), end; !error && at != end;
-       at.increment(error)) {
-    if (!parse_entry_name(at->path().filename().string())) continue;
-    ++state.entries;
-    std::error_code size_error;
-    const std::uint64_t bytes = at->file_size(size_error);
-    if (!size_error) state.entry_bytes += bytes;
-  }
-  std::error_code tmp_error;
-  for (fs::directory_iterator at(root / "tmp", tmp_error), end; !tmp_error && at != end;
-       at.increment(tmp_error)) {
-    ++state.unfinished_files;
-  }
+void count_entries(const Store& store, DoctorReport::StoreState& state) {
+  const LayerStatus layer = layer_status(Store({store.root(), {}})).front();
+  state.entries = layer.entries;
+  state.entry_bytes = layer.bytes;
+  state.bundles = layer.bundles;
+  state.bundled_kernels = layer.bundled_kernels;
+  state.bundle_bytes = layer.bundle_bytes;
+  state.unfinished_files = layer.unfinished;
+  if (layer.error) state.problem = layer.error->message();
 }
 
 DoctorReport::StoreState look_at_store(const std::string& store_override) {
@@ -85,7 +79,7 @@ DoctorReport::StoreState look_at_store(const std::string& store_override) {
   if (::statvfs(nearest.c_str(), &space) == 0) {
     state.free_bytes = std::uint64_t{space.f_bavail} * space.f_frsize;
   }
-  if (state.exists) count_entries(state.root, state);
+  if (state.exists) count_entries(*store, state);
   return state;
 }
 

@@ -27,6 +27,9 @@ struct DoctorReport {
     bool writable = false;  ///< it, or the folder that would hold it
     std::uint64_t entries = 0;
     std::uint64_t entry_bytes = 0;
+    std::uint64_t bundles = 0;
+    std::uint64_t bundled_kernels = 0;
+    std::uint64_t bundle_bytes = 0;
     std::uint64_t unfinished_files = 0;  ///< in tmp/
     std::optional<std::uint64_t> free_bytes;
     std::string problem;

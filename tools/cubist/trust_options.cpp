@@ -76,7 +76,10 @@ Result<trust::Settings> trust_settings() {
   settings.notes_serials = flags().notes_serials;
   if (settings.trusted_keys.empty()) return settings;  // nothing to remember
   CUBIST_ASSIGN_OR_RETURN(const StoreOptions store, store_options_from_environment(flags().store));
-  settings.state_folder = store.root + "/state";
+  settings.state_folder = trust_state_folder(store.root);
+  for (const std::string& layer : store.base_roots) {
+    settings.lower_state_folders.push_back(trust_state_folder(layer));
+  }
   return settings;
 }
 

@@ -1,6 +1,8 @@
 #include "bundle/install.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include "base/file.h"
 #include "bundle/verify_kernels.h"
@@ -57,11 +59,107 @@ std::size_t entries_in(const Scratch& scratch) {
   return count;
 }
 
-TEST_CASE("a bundle is installed once, and again costs nothing") {
+InstallOptions unpacking() {
+  InstallOptions options;
+  options.unpack = true;
+  return options;
+}
+
+/// As a store of its own, which opened nothing yet, serves it.
+bool serves(const Scratch& scratch, const Kernel& kernel) {
+  KernelRecord record;
+  record.sha256 = kernel.sha256;
+  record.size_bytes = kernel.size_bytes;
+  const auto cubin = store_in(scratch).open_verified(record);
+  return cubin && *cubin;
+}
+
+std::string kept_path(const Scratch& scratch, const MadeBundle& made) {
+  return bundle_path(scratch / "store", made.written.identity);
+}
+
+TEST_CASE("a bundle is kept as it is, and serves every kernel") {
+  const Scratch scratch;
+  const MadeBundle made = made_with_manifest();
+  InstallOptions options;
+  options.threads = 2;
+  const auto first = install(opened(made), store_in(scratch), options);
+  if (!first) FAIL(first.error().message());
+  CHECK(first->kernels_installed == 3);
+  CHECK(first->bundle_path == kept_path(scratch, made));
+  CHECK(read_file(first->bundle_path, 1 << 20).value() == made.file);
+  CHECK((fs::status(first->bundle_path).permissions() & fs::perms::owner_write) == fs::perms::none);
+  CHECK(entries_in(scratch) == 0);
+  CHECK(fs::is_empty(scratch / "store/tmp"));
+  CHECK(fs::exists(scratch / "store/manifests/made.json"));
+  for (const Kernel& kernel : made.contents.kernels) CHECK(serves(scratch, kernel));
+  const auto second = install(opened(made), store_in(scratch), options);
+  REQUIRE(second);
+  CHECK(second->kernels_installed == 0);
+  CHECK(second->kernels_present == 3);
+}
+
+TEST_CASE("no bundle is kept with a kernel that is wrong, and a broken one is replaced") {
+  const Scratch scratch;
+  const MadeBundle made = made_with_manifest();
+  MadeBundle bad = made;
+  const ZipMember last = opened(made).kernel_member(2);
+  bad.file[static_cast<std::size_t>(last.limit_offset) - 1] ^= 1;
+  const auto refused = install(opened(bad), store_in(scratch), {});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code() == StatusCode::kIntegrity);
+  CHECK_THAT(refused.error().message(), Catch::Contains("b.zip") && Catch::Contains(last.name));
+  CHECK_FALSE(fs::exists(scratch / "store/manifests"));
+  CHECK(fs::is_empty(scratch / "store/bundles"));
+  CHECK(fs::is_empty(scratch / "store/tmp"));
+
+  REQUIRE(install(opened(made), store_in(scratch), {}));
+  fs::permissions(kept_path(scratch, made), fs::perms::owner_all);
+  std::ofstream(kept_path(scratch, made), std::ios::binary)
+      .write(reinterpret_cast<const char*>(bad.file.data()),
+             static_cast<std::streamsize>(bad.file.size()));
+  const auto& kernels = made.contents.kernels;
+  CHECK(std::count_if(kernels.begin(), kernels.end(),
+                      [&](const Kernel& one) { return serves(scratch, one); }) == 2);
+  REQUIRE(install(opened(made), store_in(scratch), {}));
+  for (const Kernel& kernel : made.contents.kernels) CHECK(serves(scratch, kernel));
+}
+
+TEST_CASE(
+    "where every kernel is there no bundle is kept, and where it is kept it can be unpacked") {
+  const Scratch scratch;
+  const MadeBundle made = made_with_manifest();
+  REQUIRE(install(opened(made), store_in(scratch), unpacking()));
+  const auto again = install(opened(made), store_in(scratch), {});
+  REQUIRE(again);
+  CHECK(again->kernels_present == 3);
+  CHECK(again->bundle_path.empty());
+  CHECK_FALSE(fs::exists(scratch / "store/bundles"));
+  fs::remove_all(scratch / "store");
+  REQUIRE(install(opened(made), store_in(scratch), {}));
+  const auto unpacked = install(opened(made), store_in(scratch), unpacking());
+  REQUIRE(unpacked);
+  CHECK(unpacked->kernels_installed == 3);
+  CHECK(entries_in(scratch) == 3);
+}
+
+TEST_CASE("a folder of bundles that is a link is not written through") {
+  const Scratch scratch;
+  fs::create_directories(scratch / "store");
+  fs::create_directories(scratch / "victim");
+  fs::create_symlink(scratch / "victim", scratch / "store/bundles");
+  const MadeBundle made = made_with_manifest();
+  const auto refused = install(opened(made), store_in(scratch), {});
+  REQUIRE_FALSE(refused);
+  CHECK_THAT(refused.error().message(), Catch::Contains("store/bundles"));
+  CHECK(fs::is_empty(scratch / "victim"));
+}
+
+TEST_CASE("a bundle is unpacked once, and again costs nothing") {
   const Scratch scratch;
   const MadeBundle made = made_with_manifest();
   const Bundle bundle = opened(made);
-  InstallOptions options;
+  InstallOptions options = unpacking();
   options.threads = 2;
   const auto first = install(bundle, store_in(scratch), options);
   if (!first) FAIL(first.error().message());
@@ -132,7 +230,7 @@ TEST_CASE("a kernel with wrong bytes keeps the manifest out, and the right ones 
   MadeBundle made = made_with_manifest();
   const ZipMember last = opened(made).kernel_member(2);
   made.file[static_cast<std::size_t>(last.limit_offset) - 1] ^= 1;
-  const auto done = install(opened(made), store_in(scratch), {});
+  const auto done = install(opened(made), store_in(scratch), unpacking());
   REQUIRE_FALSE(done);
   CHECK(done.error().code() == StatusCode::kIntegrity);
   CHECK_THAT(done.error().message(), Catch::Contains(last.name));
@@ -142,18 +240,22 @@ TEST_CASE("a kernel with wrong bytes keeps the manifest out, and the right ones 
 }
 
 TEST_CASE("an install that was stopped is finished by the next one") {
-  const Scratch scratch;
-  const MadeBundle made = made_with_manifest();
-  std::atomic<bool> cancel = true;
-  InstallOptions options;
-  options.cancel = &cancel;
-  const auto stopped = install(opened(made), store_in(scratch), options);
-  REQUIRE_FALSE(stopped);
-  CHECK(stopped.error().code() == StatusCode::kInterrupted);
-  CHECK_FALSE(fs::exists(scratch / "store/manifests"));
-  cancel = false;
-  CHECK(install(opened(made), store_in(scratch), options));
-  CHECK(entries_in(scratch) == 3);
+  for (const bool unpack : {false, true}) {
+    const Scratch scratch;
+    const MadeBundle made = made_with_manifest();
+    std::atomic<bool> cancel = true;
+    InstallOptions options;
+    options.unpack = unpack;
+    options.cancel = &cancel;
+    const auto stopped = install(opened(made), store_in(scratch), options);
+    REQUIRE_FALSE(stopped);
+    CHECK(stopped.error().code() == StatusCode::kInterrupted);
+    CHECK_FALSE(fs::exists(scratch / "store/manifests"));
+    cancel = false;
+    CHECK(install(opened(made), store_in(scratch), options));
+    CHECK(entries_in(scratch) == (unpack ? 3 : 0));
+    for (const Kernel& kernel : made.contents.kernels) CHECK(serves(scratch, kernel));
+  }
 }
 
 TEST_CASE("another name is for a bundle with one manifest") {
