@@ -37,16 +37,18 @@ void print(const char* arch, bool is_stream = false) {
               is_stream ? "persistent" : "static");
 }
 
-template <Type kType>
+template <Type kTypeQ, Type kTypeKv>
 void print_mla(const char* arch) {
-  using V = MlaVariant<kType>;
-  const char* type = dtype_name(kType);
+  using V = MlaVariant<kTypeQ, kTypeKv>;
+  static_assert(V::kFits);
+  const char* q = dtype_name(kTypeQ);
+  const char* kv = dtype_name(kTypeKv);
   std::printf(
       "cubist_decode_q_%s_kv_%s_o_%s_h%dv%d_q%d_stream_%s mla_decode.cu %s %s %s %s %d %d %d "
       "%d %d %d persistent\n",
-      type, type, type, V::kHeadDimQk, V::kHeadDimVo, V::kTileQ, arch, type_name(kType),
-      type_name(kType), type, type, V::kHeadDimQk, V::kHeadDimVo, V::kTileQ, V::kTileKv,
-      V::kThreads, V::kSmemBytes);
+      q, kv, q, V::kHeadDimQk, V::kHeadDimVo, V::kTileQ, arch, type_name(kTypeQ),
+      type_name(kTypeKv), q, kv, V::kHeadDimQk, V::kHeadDimVo, V::kTileQ, V::kTileKv, V::kThreads,
+      V::kSmemBytes);
 }
 
 template <Type kQ, Type kKv, int kHeadDim, int kSmemLimit>
@@ -79,7 +81,7 @@ void print_streams(const char* arch) {
   print<StreamVariant<kType, 64, 128>>(arch, true);
   print<StreamVariant<kType, 128, 64>>(arch, true);
   print<StreamVariant<kType, 128, 128>>(arch, true);
-  print_mla<kType>(arch);
+  print_mla<kType, kType>(arch);
 }
 
 }  // namespace
@@ -98,6 +100,7 @@ int main(int argc, char** argv) {
   if (std::strcmp(argv[1], "sm90a") == 0) {
     print_streams<Type::kBf16>(argv[1]);
     print_streams<Type::kFp16>(argv[1]);
+    print_mla<Type::kBf16, Type::kE4m3>(argv[1]);
   }
   return EXIT_SUCCESS;
 }

@@ -13,12 +13,11 @@
 /// tiles that come to lie in stage c.
 namespace cubist_decode {
 
-/// What a tile's owner tells the other consumer beside the probabilities, by row.
+/// What a consumer tells the other, by row. The first of the four threads that have a row alone
+/// writes or reads here, and itself arrives at the barrier that says so.
 struct MlaStats {
-  float maximum[64];
-  float weight[64];  ///< what was summed before is multiplied by it, where `rescales` says so
-  float sum[64];     ///< at the end of a part: of the owner's own tiles
-  int rescales[4];   ///< by warp
+  float maximum[64];  ///< what the sums are relative to since this consumer's newest tile
+  float sum[2][64];   ///< of this consumer's own tiles of a part, of every other part
 };
 
 /// A thread's two rows. What a spare row holds is left over from elsewhere and must not decide
@@ -59,7 +58,10 @@ template <class V>
 __device__ __forceinline__ void zero_unseen_keys(const Work& work, int first_key,
                                                  unsigned char* stage, int barrier) {
   constexpr int kChunks = V::kHeadDimVo / 8;
-  for (int i = static_cast<int>(threadIdx.x) % 128; i < 64 * kChunks; i += 128) {
+  int thread;  // read here, so that nothing of this rare loop is kept in registers outside of it
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+#pragma unroll 1
+  for (int i = thread % 128; i < 64 * kChunks; i += 128) {
     const int row = i / kChunks;
     const int chunk = i % kChunks;
     const int key = first_key + row;
@@ -72,6 +74,13 @@ __device__ __forceinline__ void zero_unseen_keys(const Work& work, int first_key
   sync_named(barrier, 128);
 }
 
+/// Where the other consumer's tile before one's own is multiplied.
+enum class OtherTile {
+  kNone,
+  kFirst,      ///< ahead of the own tile's scores
+  kMeanwhile,  ///< behind them, while the softmax is computed
+};
+
 template <class V>
 class MlaTiles {
  public:
@@ -82,71 +91,46 @@ class MlaTiles {
         other_(1 - consumer),
         shared_(shared_address(smem)) {}
 
-  __device__ __forceinline__ MlaStats& stats(int consumer) const {
-    return reinterpret_cast<MlaStats*>(smem_ + V::kStatsOffset)[consumer];
-  }
-
-  /// Queues the product of the other's tile `count`, counted from the kernel's start, with this
-  /// consumer's half of its values.
-  __device__ __forceinline__ void start_other(std::uint32_t count, StreamSums<V>& sums) const {
-    const std::uint32_t parity = count / 2 % 2;
-    wait_barrier(barriers_.probabilities_full(other_), parity);
-    wait_barrier(barriers_.full(other_, own_), parity);
-    read_stats(stats(other_), sums);
-    const std::uint32_t probabilities = operand(V::kProbabilityOffset + other_ * V::kPanelBytes);
-    const std::uint32_t values = values_of(other_);
-    pin(sums.values);
-    wgmma_fence();
-#pragma unroll
-    for (int step = 0; step < 4; ++step) {
-      wgmma_wide_values<V::kQ>(sums.values, matrix_descriptor(probabilities, step * 32),
-                               matrix_descriptor(values, step * 16 * 128));
-    }
-    wgmma_commit();
-  }
-
-  __device__ __forceinline__ void finish_other(StreamSums<V>& sums) const {
+  /// Adds the other's tile `count`, counted from the kernel's start, with this consumer's half of
+  /// its values.
+  __device__ __forceinline__ void attend_other(std::uint32_t count, StreamSums<V>& sums) const {
+    start_other(count, sums);
     wgmma_wait();
-    pin(sums.values);
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) arrive(barriers_.empty(other_, own_));
-    if (leads_quad()) arrive(barriers_.probabilities_empty(other_));
+    finish_other(sums);
   }
 
-  /// Scores this consumer's own tile, hands its probabilities over and adds its values.
-  /// kWithOther: the other's tile before it is multiplied meanwhile.
-  template <bool kWithOther>
+  /// Scores this consumer's own tile `count`, hands its probabilities over and adds its values; and
+  /// adds the tile before it, unless kOther says none.
+  template <OtherTile kOther>
   __device__ __forceinline__ void attend_own(const Work& work, const MlaRows& rows, int tile,
                                              std::uint32_t count,
                                              const std::uint32_t (&last_panel)[16], float scale,
                                              StreamSums<V>& sums) const {
     const std::uint32_t parity = count / 2 % 2;
     const int first = tile * V::kTileKv;
-    if (first < work.key_begin || first + V::kTileKv > work.key_end) {
+    // A converting producer has left zeros there.
+    if (!V::kConverts && (first < work.key_begin || first + V::kTileKv > work.key_end)) {
 #pragma unroll
       for (int piece = 0; piece < 3; ++piece) wait_barrier(barriers_.full(own_, piece), parity);
       zero_unseen_keys<V>(work, first, smem_ + own_ * V::kStageBytes, 1 + own_);
     }
+    if constexpr (kOther == OtherTile::kFirst) start_other(count - 1, sums);
     float scores[32];
     multiply_half(scores, own_, parity, 0);
-    multiply_half(scores, other_, parity, 1);
-    wait_barrier(barriers_.full(own_, 2), parity);
-    const std::uint32_t last_keys = operand(own_ * V::kStageBytes + 2 * V::kHalfBytes);
-    wgmma_fence();
-#pragma unroll
-    for (int step = 0; step < 4; ++step) {
-      wgmma_keys_of_registers<V::kQ>(scores, last_panel + 4 * step,
-                                     matrix_descriptor(last_keys, step * 32));
+    if constexpr (kOther == OtherTile::kFirst) {
+      wgmma_wait_but_newest();
+      finish_other(sums);
     }
-    wgmma_commit();
-    if constexpr (kWithOther) {
+    multiply_half(scores, other_, parity, 1);
+    multiply_rest(scores, last_panel, parity);
+    if constexpr (kOther == OtherTile::kMeanwhile) {
       start_other(count - 1, sums);
       wgmma_wait_but_newest();
     } else {
       wgmma_wait();
     }
     pin(scores);
-    if (threadIdx.x % 32 == 0) arrive(barriers_.empty(own_, 2));
+    give_back(barriers_.empty(own_, 2));
 
     if (scale < 0.0F) {
 #pragma unroll
@@ -167,8 +151,11 @@ class MlaTiles {
     if (rescales) raise_maxima(largest, sums, weight);
     std::uint32_t probabilities[16];
     add_probabilities(scores, scale, sums, probabilities);
-    hand_over(probabilities, sums, weight, rescales, parity);
-    if constexpr (kWithOther) finish_other(sums);
+    hand_over(probabilities, sums, parity);
+    if constexpr (kOther == OtherTile::kMeanwhile) {
+      wgmma_wait();
+      finish_other(sums);
+    }
     if (rescales) rescale_values(sums, weight);
     const std::uint32_t values = values_of(own_);
     pin(probabilities);
@@ -183,58 +170,55 @@ class MlaTiles {
     wgmma_wait();
     pin(sums.values);
     __syncwarp();
-    if (threadIdx.x % 32 == 0) arrive(barriers_.empty(own_, own_));
+    give_back(barriers_.empty(own_, own_));
+  }
+
+  /// Each consumer has summed its own tiles' probabilities; makes of them the sums of all.
+  /// `parity`: other in each part.
+  __device__ __forceinline__ void add_sums_of_both(std::uint32_t parity,
+                                                   StreamSums<V>& sums) const {
+    add_row_sums(sums);
+    const int row = mla_row();
+    if (leads_quad()) {
+#pragma unroll
+      for (int r = 0; r < 2; ++r) stats(own_).sum[parity][row + 8 * r] = sums.sum[r];
+      arrive(barriers_.sums_full(own_));
+    }
+    wait_barrier(barriers_.sums_full(other_), parity);
+    float others[2] = {0.0F, 0.0F};
+    if (leads_quad()) {
+#pragma unroll
+      for (int r = 0; r < 2; ++r) others[r] = stats(other_).sum[parity][row + 8 * r];
+    }
+#pragma unroll
+    for (int r = 0; r < 2; ++r) sums.sum[r] += of_quad(others[r]);
   }
 
  private:
   static __device__ __forceinline__ int warp() { return static_cast<int>(threadIdx.x) % 128 / 32; }
-
-  /// The first of the four threads that have the same rows. It alone touches what is told of them,
-  /// and arrives itself: a tool that looks for races sees that each access is followed, or
-  /// preceded, by its own thread's use of the barrier.
+  static __device__ __forceinline__ void give_back(std::uint32_t empty) {
+    if (threadIdx.x % 32 == 0) arrive(empty);
+  }
   static __device__ __forceinline__ bool leads_quad() { return threadIdx.x % 4 == 0; }
   static __device__ __forceinline__ float of_quad(float value) {
     return __shfl_sync(0xffffffffU, value, 0, 4);
   }
 
-  __device__ __forceinline__ void read_stats(const MlaStats& told, StreamSums<V>& sums) const {
-    const int row = mla_row();
-    float maximum[2] = {0.0F, 0.0F};
-    float weight[2] = {1.0F, 1.0F};
-    bool rescales = false;
-    if (leads_quad()) {
-      maximum[0] = told.maximum[row];
-      maximum[1] = told.maximum[row + 8];
-      rescales = told.rescales[warp()] != 0;
-      if (rescales) {
-        weight[0] = told.weight[row];
-        weight[1] = told.weight[row + 8];
-      }
-    }
-    if (__any_sync(0xffffffffU, rescales)) {
-#pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        weight[r] = of_quad(weight[r]);
-        sums.sum[r] *= weight[r];
-      }
-      rescale_values(sums, weight);
-    }
-    sums.maximum[0] = of_quad(maximum[0]);
-    sums.maximum[1] = of_quad(maximum[1]);
+  __device__ __forceinline__ MlaStats& stats(int consumer) const {
+    return reinterpret_cast<MlaStats*>(smem_ + V::kStatsOffset)[consumer];
   }
 
-  /// Descriptor bases of what lies at `offset`. Made anew for each use: kept, they would be
-  /// spilled.
-  __device__ __forceinline__ std::uint32_t operand(int offset) const {
-    return descriptor_base(shared_ + static_cast<std::uint32_t>(offset), 16);
+  /// Descriptor bases of what lies at `offset`. The compiler sees that they are the same in every
+  /// lane: `own_` is, and so is where shared memory begins.
+  __device__ __forceinline__ std::uint32_t operand(int offset, int leading = 16) const {
+    return ((shared_ + static_cast<std::uint32_t>(offset)) & 0x3ffffU) >> 4 |
+           static_cast<std::uint32_t>(leading) >> 4 << 16;
   }
   __device__ __forceinline__ std::uint32_t values_of(int stage) const {
-    return descriptor_base(
-        shared_ + static_cast<std::uint32_t>(stage * V::kStageBytes + own_ * V::kHalfBytes),
-        V::kPanelBytes);
+    return operand(stage * V::kStageBytes + own_ * V::kHalfBytes, V::kPanelBytes);
   }
 
-  /// Queues (the first) or adds the scores' part of half of the columns.
+  /// Queues the (first) part of the scores that half of the columns make, or adds it.
   __device__ __forceinline__ void multiply_half(float (&scores)[32], int half, std::uint32_t parity,
                                                 int add) const {
     wait_barrier(barriers_.full(own_, half), parity);
@@ -250,28 +234,81 @@ class MlaTiles {
     wgmma_commit();
   }
 
+  __device__ __forceinline__ void multiply_rest(float (&scores)[32],
+                                                const std::uint32_t (&last_panel)[16],
+                                                std::uint32_t parity) const {
+    wait_barrier(barriers_.full(own_, 2), parity);
+    const std::uint32_t keys = operand(own_ * V::kStageBytes + 2 * V::kHalfBytes);
+    wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < 4; ++step) {
+      wgmma_keys_of_registers<V::kQ>(scores, last_panel + 4 * step,
+                                     matrix_descriptor(keys, step * 32));
+    }
+    wgmma_commit();
+  }
+
+  __device__ __forceinline__ void start_other(std::uint32_t count, StreamSums<V>& sums) const {
+    const std::uint32_t parity = count / 2 % 2;
+    wait_barrier(barriers_.probabilities_full(other_), parity);
+    wait_barrier(barriers_.full(other_, own_), parity);
+    raise_to_others(sums);
+    const std::uint32_t probabilities = operand(V::kProbabilityOffset + other_ * V::kPanelBytes);
+    const std::uint32_t values = values_of(other_);
+    pin(sums.values);
+    wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < 4; ++step) {
+      wgmma_wide_values<V::kQ>(sums.values, matrix_descriptor(probabilities, step * 32),
+                               matrix_descriptor(values, step * 16 * 128));
+    }
+    wgmma_commit();
+  }
+
+  /// Once the product is complete: gives back what it has read.
+  __device__ __forceinline__ void finish_other(StreamSums<V>& sums) const {
+    pin(sums.values);
+    give_back(barriers_.empty(other_, own_));
+    if (leads_quad()) arrive(barriers_.probabilities_empty(other_));
+  }
+
+  /// Makes the sums relative to what the other's tile is.
+  __device__ __forceinline__ void raise_to_others(StreamSums<V>& sums) const {
+    float maximum[2] = {0.0F, 0.0F};
+    if (leads_quad()) {
+#pragma unroll
+      for (int r = 0; r < 2; ++r) maximum[r] = stats(other_).maximum[mla_row() + 8 * r];
+    }
+#pragma unroll
+    for (int r = 0; r < 2; ++r) maximum[r] = of_quad(maximum[r]);
+    if (__any_sync(0xffffffffU, maximum[0] != sums.maximum[0] || maximum[1] != sums.maximum[1])) {
+      float weight[2];
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        weight[r] = weight_of(sums.maximum[r], maximum[r]);
+        sums.sum[r] *= weight[r];
+        sums.maximum[r] = maximum[r];
+      }
+      rescale_values(sums, weight);
+    }
+  }
+
   __device__ __forceinline__ void hand_over(const std::uint32_t (&probabilities)[16],
-                                            const StreamSums<V>& sums, const float (&weight)[2],
-                                            bool rescales, std::uint32_t parity) const {
+                                            const StreamSums<V>& sums, std::uint32_t parity) const {
     wait_barrier(barriers_.probabilities_empty(own_), parity ^ 1U);
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const std::uint32_t row =
-        shared_address(smem_ + V::kProbabilityOffset + own_ * V::kPanelBytes) +
-        static_cast<std::uint32_t>((warp() * 16 + lane % 16) * 128);
+        shared_ + static_cast<std::uint32_t>(V::kProbabilityOffset + own_ * V::kPanelBytes +
+                                             (warp() * 16 + lane % 16) * 128);
 #pragma unroll
     for (int step = 0; step < 4; ++step) {
       const int chunk = (2 * step + lane / 16) ^ (lane % 8);
       store_matrices(row + static_cast<std::uint32_t>(chunk * 16), probabilities + 4 * step);
     }
-    MlaStats& told = stats(own_);
     if (leads_quad()) {
 #pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        told.maximum[mla_row() + 8 * r] = sums.maximum[r];
-        told.weight[mla_row() + 8 * r] = weight[r];
-      }
+      for (int r = 0; r < 2; ++r) stats(own_).maximum[mla_row() + 8 * r] = sums.maximum[r];
     }
-    if (lane == 0) told.rescales[warp()] = rescales ? 1 : 0;
     fence_async_proxy();
     __syncwarp();
     if (leads_quad()) arrive(barriers_.probabilities_full(own_));

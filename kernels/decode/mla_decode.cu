@@ -1,9 +1,10 @@
 // Paged MLA decode attention for sm_90a with one copy of the cache: keys of 576 elements, the first
 // 512 of which are the values. One kernel a compilation: CUBIST_ENTRY names it, CUBIST_TYPE_Q (also
-// that of the cache and O) shapes it (list_variants.cpp lists them all).
+// that of O) and CUBIST_TYPE_KV shape it (list_variants.cpp lists them all).
 // README.md says what it computes and how to launch it.
 
 #include "mla_attend.cuh"
+#include "mla_convert.cuh"
 #include "mla_join.cuh"
 #include "mla_load.cuh"
 #include "mla_variant.h"
@@ -15,11 +16,8 @@
 
 namespace cubist_decode {
 
-using ThisVariant = MlaVariant<Type::CUBIST_TYPE_Q>;
+using ThisVariant = MlaVariant<Type::CUBIST_TYPE_Q, Type::CUBIST_TYPE_KV>;
 static_assert(ThisVariant::kFits, "an SM has too little shared memory for this variant");
-
-inline constexpr int kSumsReady = 3;  // named barriers of both consumers; 1 and 2: one a consumer
-inline constexpr int kSumsRead = 4;
 
 template <class V>
 class MlaConsumer {
@@ -30,26 +28,35 @@ class MlaConsumer {
         smem_(smem),
         barriers_(barriers),
         consumer_(consumer),
-        tiles_(smem, barriers, consumer) {
+        tiles_(smem, barriers, consumer) {}
+
+  /// Once the preceding kernel's writes are visible.
+  __device__ __forceinline__ void read_scales() {
     scale_ =
-        params.bmm1_scale_log2 != nullptr ? *params.bmm1_scale_log2 : params.scale_softmax_log2;
-    output_scale_ = params.bmm2_scale != nullptr ? *params.bmm2_scale : params.output_scale;
+        params_.bmm1_scale_log2 != nullptr ? *params_.bmm1_scale_log2 : params_.scale_softmax_log2;
+    output_scale_ = params_.bmm2_scale != nullptr ? *params_.bmm2_scale : params_.output_scale;
   }
 
   __device__ __forceinline__ void attend_part(const Work& work, const Part& part) {
     StreamSums<V> sums;
     sums.clear();
     attend_tiles(work, sums);
-    add_sums_of_both(sums);
+    tiles_.add_sums_of_both(sums_parity_, sums);
+    sums_parity_ ^= 1U;
     const ConsumerRows rows = {0, work.num_tokens * work.rows_per_token};
     const bool has_rows = static_cast<int>(threadIdx.x) % 128 / 32 * 16 < rows.count;
     if (!part.is_whole) {
-      auto* told = reinterpret_cast<int*>(smem_ + V::kBarrierOffset + 8 * V::kBarriers) + consumer_;
+      auto* told =
+          reinterpret_cast<int*>(smem_ + V::kBarrierOffset + 8 * V::kBarriers) + 2 * consumer_;
       const MlaJoin<V> join(params_, work, part, rows, consumer_, told);
       join.share(sums, has_rows);
       join.help(output_scale_, has_rows);
     } else if (has_rows) {
-      write_rows(params_, work, rows, sums, output_scale_, consumer_ * V::kHeadDim);
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        write_columns<V, V::kHeadDim / 8>(params_, work, rows, r, {sums.maximum[r], sums.sum[r]},
+                                          sums.values, output_scale_, consumer_ * V::kHeadDim);
+      }
     }
   }
 
@@ -66,26 +73,24 @@ class MlaConsumer {
     std::uint32_t at = begin + ((begin ^ consumer) & 1U);
     const int tile_of = work.tile_begin - static_cast<int>(begin);
     if (at == begin && at < count_) {
-      tiles_.template attend_own<false>(work, rows, tile_of + static_cast<int>(at), at, last_panel,
-                                        scale_, sums);
+      tiles_.template attend_own<OtherTile::kNone>(work, rows, tile_of + static_cast<int>(at), at,
+                                                   last_panel, scale_, sums);
       at += 2;
     }
-    // Consumer 0 takes the other's tile off its hands before its own, consumer 1 while it waits for
-    // its scores: one leads and one follows, so that a stage is free while the other is read.
+    // Consumer 0 takes the other's tile off its hands ahead of its own, consumer 1 while it
+    // computes its softmax: one leads and one follows, so that a stage is free while the other is
+    // read.
     for (; at < count_; at += 2) {
       const int tile = tile_of + static_cast<int>(at);
       if (consumer_ == 0) {
-        tiles_.start_other(at - 1, sums);
-        tiles_.finish_other(sums);
-        tiles_.template attend_own<false>(work, rows, tile, at, last_panel, scale_, sums);
+        tiles_.template attend_own<OtherTile::kFirst>(work, rows, tile, at, last_panel, scale_,
+                                                      sums);
       } else {
-        tiles_.template attend_own<true>(work, rows, tile, at, last_panel, scale_, sums);
+        tiles_.template attend_own<OtherTile::kMeanwhile>(work, rows, tile, at, last_panel, scale_,
+                                                          sums);
       }
     }
-    if (count_ > begin && ((count_ - 1) & 1U) != consumer) {
-      tiles_.start_other(count_ - 1, sums);
-      tiles_.finish_other(sums);
-    }
+    if (count_ > begin && ((count_ - 1) & 1U) != consumer) tiles_.attend_other(count_ - 1, sums);
     __syncwarp();
     if (threadIdx.x % 32 == 0) arrive(barriers_.q_empty());
   }
@@ -103,19 +108,6 @@ class MlaConsumer {
     return rows;
   }
 
-  /// Each consumer has summed its own tiles' probabilities; both need all.
-  __device__ __forceinline__ void add_sums_of_both(StreamSums<V>& sums) const {
-    add_row_sums(sums);
-    if (threadIdx.x % 4 == 0) {
-#pragma unroll
-      for (int r = 0; r < 2; ++r) tiles_.stats(consumer_).sum[mla_row() + 8 * r] = sums.sum[r];
-    }
-    sync_named(kSumsReady, 256);
-#pragma unroll
-    for (int r = 0; r < 2; ++r) sums.sum[r] += tiles_.stats(1 - consumer_).sum[mla_row() + 8 * r];
-    sync_named(kSumsRead, 256);
-  }
-
   const CubistDecodeParams& params_;
   unsigned char* const smem_;
   const MlaBarriers barriers_;
@@ -124,6 +116,7 @@ class MlaConsumer {
   float scale_;
   float output_scale_;
   std::uint32_t q_parity_ = 0;
+  std::uint32_t sums_parity_ = 0;
   std::uint32_t count_ = 0;  // tiles so far
 };
 
@@ -131,11 +124,14 @@ template <class V>
 __device__ __forceinline__ void init_mla_barriers(MlaBarriers barriers) {
   for (int stage = 0; stage < V::kStages; ++stage) {
     for (int piece = 0; piece < 3; ++piece) {
-      init_barrier(barriers.full(stage, piece), 1);
+      init_barrier(barriers.full(stage, piece), V::kConverts ? 4 : 1);
       init_barrier(barriers.empty(stage, piece), 4);
     }
     init_barrier(barriers.probabilities_full(stage), 32);
     init_barrier(barriers.probabilities_empty(stage), 32);
+  }
+  for (int consumer = 0; consumer < V::kConsumers; ++consumer) {
+    init_barrier(barriers.sums_full(consumer), 32);
   }
   init_barrier(barriers.q_full(), 1);
   init_barrier(barriers.q_empty(), 4 * V::kConsumers);
@@ -143,22 +139,35 @@ __device__ __forceinline__ void init_mla_barriers(MlaBarriers barriers) {
   fence_async_proxy();
 }
 
-/// Producer warps 0 to 2: a piece of every tile each; 3: Q.
+/// Producer warps 0 to 2: a piece of every tile each; 3: Q. Where they convert, all share the
+/// pieces.
 template <class V>
 __device__ __forceinline__ void produce(const CubistDecodeParams& params, unsigned char* smem,
                                         MlaBarriers barriers, int warp) {
   StreamSchedule schedule(params, V::kTileKv);
   Work work;
   Part part;
+  MlaQueryLoader<V> query_loader(params, shared_address(smem + V::kQOffset), barriers);
+  if constexpr (V::kConverts) {
+    MlaConvertingLoader<V> loader(params, smem, barriers);
+    while (schedule.next(work, part)) {
+      if (warp == 3) {
+        wait_for_preceding_kernel();
+        query_loader.load(work);
+      }
+      loader.load(work, part);
+    }
+    return;
+  }
   if (warp == 3) {
     prefetch_tensor_map(&params.q_map);
-    wait_for_preceding_kernel();
-    MlaQueryLoader<V> loader(params, shared_address(smem + V::kQOffset), barriers);
-    while (schedule.next(work, part)) loader.load(work);
+    while (schedule.next(work, part)) {
+      wait_for_preceding_kernel();
+      query_loader.load(work);
+    }
     return;
   }
   prefetch_tensor_map(&params.k_map);
-  if (params.prefetch_kv == 0) wait_for_preceding_kernel();
   MlaTileLoader<V> loader(params, shared_address(smem), barriers, warp);
   while (schedule.next(work, part)) loader.load(work, part);
 }
@@ -171,17 +180,21 @@ __device__ __forceinline__ void mla_decode(const CubistDecodeParams& params, uns
   if (threadIdx.x == 0) init_mla_barriers<V>(barriers);
   __syncthreads();
   release_following_kernel();
+  // Where lengths may be read ahead, so that the schedule is ready when the preceding kernel ends.
+  if (params.prefetch_kv == 0) wait_for_preceding_kernel();
   if (warp >= 4 * V::kConsumers) {
     lower_registers<V::kProducerRegisters>();
     produce<V>(params, smem, barriers, warp - 4 * V::kConsumers);
   } else {
     raise_registers<V::kConsumerRegisters>();
-    wait_for_preceding_kernel();
     MlaConsumer<V> consumer(params, smem, barriers, warp / 4);
     StreamSchedule schedule(params, V::kTileKv);
     Work work;
     Part part;
-    while (schedule.next(work, part)) consumer.attend_part(work, part);
+    bool more = schedule.next(work, part);
+    wait_for_preceding_kernel();
+    consumer.read_scales();
+    for (; more; more = schedule.next(work, part)) consumer.attend_part(work, part);
   }
 }
 

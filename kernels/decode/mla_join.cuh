@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
+#include "mla_output.cuh"
 #include "mla_variant.h"
-#include "output.cuh"
 #include "ptx.cuh"
 #include "stream_join.cuh"
 
@@ -17,7 +17,7 @@ namespace cubist_decode {
 template <class V>
 class MlaJoin {
  public:
-  /// told  an int of shared memory that is this consumer's own
+  /// told  two ints of shared memory that are this consumer's own
   __device__ __forceinline__ MlaJoin(const CubistDecodeParams& params, const Work& work,
                                      const Part& part, ConsumerRows rows, int consumer, int* told)
       : params_(params),
@@ -49,27 +49,34 @@ class MlaJoin {
   __device__ __forceinline__ void help(float output_scale, bool has_rows) const {
     const bool leads = threadIdx.x % 128 == 0;
     sync_named(1 + consumer_, 128);
-    if (leads) *told_ = arrive_and_wait() ? 0 : kSlices;
-    sync_named(1 + consumer_, 128);
-    if (*told_ == 0) {
-      while (true) {
-        sync_named(1 + consumer_, 128);
-        if (leads) *told_ = add_acquire_release(counters_ + kClaimed, 1);
-        sync_named(1 + consumer_, 128);
-        const int slice = *told_;
-        if (slice >= kSlices) break;
-        if (has_rows) join_slice(slice, output_scale);
-      }
+    int before = 0;
+    if (leads) {
+      const bool stays = arrive_and_wait();
+      before = add_relaxed(counters_ + kClaimed, stays ? 1 : kLeft);
+      told_[0] = stays ? before % kLeft : kSlices;
     }
-    if (leads && add_acquire_release(counters_ + kLeft, 1) == num_parts() - 1) {
-      counters_[kArrived] = counters_[kClaimed] = counters_[kLeft] = 0;
+    for (int round = 0;; ++round) {
+      sync_named(1 + consumer_, 128);
+      const int slice = told_[round % 2];
+      if (slice >= kSlices) break;
+      // A next one of its fair share is asked for ahead, so that the answer is there in time.
+      const bool asks_ahead = num_parts() * (round + 2) <= kSlices;
+      if (leads && asks_ahead) before = add_relaxed(counters_ + kClaimed, 1);
+      if (has_rows) join_slice(slice, output_scale);
+      if (leads && !asks_ahead) before = add_relaxed(counters_ + kClaimed, 1);
+      if (leads) told_[(round + 1) % 2] = before % kLeft;
+    }
+    if (leads && before % kLeft - kSlices + before / kLeft == num_parts() - 1) {
+      counters_[kArrived] = counters_[kClaimed] = 0;
     }
   }
 
  private:
   static constexpr int kArrived = 0;
+  // Slices that were taken, and 2^16 times the CTAs that did not stay for them. Who stays takes one
+  // slice more than there are, and is then gone too.
   static constexpr int kClaimed = 1;
-  static constexpr int kLeft = 2;
+  static constexpr int kLeft = 1 << 16;
   static constexpr int kCounters = 4;
   static constexpr int kSlices = 4;
   static constexpr int kSliceBlocks = V::kHeadDim / 8 / kSlices;
@@ -121,8 +128,8 @@ class MlaJoin {
     const int first_column = consumer_ * V::kHeadDim + slice * kSliceBlocks * 8;
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      write_half_row<V, kSliceBlocks>(params_, work_, rows_, r, softmax[r], values, output_scale,
-                                      first_column);
+      write_columns<V, kSliceBlocks>(params_, work_, rows_, r, softmax[r], values, output_scale,
+                                     first_column);
     }
   }
 

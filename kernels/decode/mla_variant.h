@@ -9,10 +9,14 @@ namespace cubist_decode {
 /// have the same 64 rows of (token, head) pairs. Each scores every other tile and makes half of the
 /// columns of O from all of them. Read by nvcc for the kernel and by the host compiler for
 /// list_variants.cpp.
-template <Type kType>
+///
+/// kTypeKv  kTypeQ, or e4m3 with bf16 Q: the producer warpgroup then makes bf16 of it
+template <Type kTypeQ, Type kTypeKv>
 struct MlaVariant {
-  static constexpr Type kQ = kType;
-  static constexpr Type kKv = kType;
+  static constexpr Type kQ = kTypeQ;
+  static constexpr Type kKv = kTypeKv;
+  static constexpr bool kConverts = kTypeKv == Type::kE4m3;
+  static_assert(kTypeKv == kTypeQ || (kConverts && kTypeQ == Type::kBf16));
   static constexpr int kHeadDimQk = 576;
   static constexpr int kHeadDimVo = 512;
   static constexpr int kTileQ = 64;
@@ -20,8 +24,8 @@ struct MlaVariant {
   static constexpr int kConsumers = 2;
   static constexpr int kThreads = 128 * (kConsumers + 1);
   // Together no more than 64 K registers, multiples of eight.
-  static constexpr int kConsumerRegisters = 232;
-  static constexpr int kProducerRegisters = 40;
+  static constexpr int kConsumerRegisters = kConverts ? 232 : 240;
+  static constexpr int kProducerRegisters = kConverts ? 40 : 24;
 
   // What the parts that are shared with the stream kernels see: the columns of one consumer.
   static constexpr int kHeadDim = kHeadDimVo / kConsumers;
@@ -40,9 +44,9 @@ struct MlaVariant {
   static constexpr int kQBytes = 2 * kHalfBytes;
   static constexpr int kProbabilityOffset = kQOffset + kQBytes;
   static constexpr int kStatsOffset = kProbabilityOffset + kConsumers * kPanelBytes;
-  static constexpr int kStatsBytes = kConsumers * (3 * 64 + 4) * 4;
+  static constexpr int kStatsBytes = kConsumers * 3 * 64 * 4;
   static constexpr int kBarrierOffset = kStatsOffset + kStatsBytes;
-  static constexpr int kBarriers = 18;
+  static constexpr int kBarriers = 20;
   static constexpr int kSmemBytes = kBarrierOffset + 8 * kBarriers + 16;
   static constexpr bool kFits = kSmemBytes <= 232448;
 };

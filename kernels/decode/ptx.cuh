@@ -83,6 +83,15 @@ __device__ __forceinline__ int add_acquire_release(std::int32_t* counter, int va
   return before;
 }
 
+/// The same, but that it makes nothing visible and waits for nothing.
+__device__ __forceinline__ int add_relaxed(std::int32_t* counter, int value) {
+  int before;
+  asm volatile("atom.add.relaxed.gpu.global.s32 %0, [%1], %2;"
+               : "=r"(before)
+               : "l"(__cvta_generic_to_global(counter)), "r"(value));
+  return before;
+}
+
 /// What a counter is; what is visible then is as after add_acquire_release.
 __device__ __forceinline__ int load_acquire(const std::int32_t* counter) {
   int value;

@@ -32,7 +32,8 @@ void check_row(const DecodeVariant& variant, const DecodeCase& problem, const De
     const auto found = static_cast<double>(decode_number(variant.dtype_q, output.o[at + i]));
     const double error = std::fabs(found - value);
     const double tolerance =
-        decode_tolerance(variant.dtype_q, variant.dtype_kv, answer, row * head_dim + i);
+        decode_tolerance(variant.dtype_q, variant.is_mla() ? variant.dtype_q : variant.dtype_kv,
+                         answer, row * head_dim + i);
     errors.squared_error += error * error;
     errors.squared_norm += value * value;
     if (tolerance > 0.0) {

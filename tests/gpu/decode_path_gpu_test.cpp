@@ -63,7 +63,7 @@ DecodeVariant variant_of_case(int index) {
   DecodeVariant variant;
   variant.head_dim = kHeadDims[index % 4][0];
   variant.head_dim_vo = kHeadDims[index % 4][1];
-  const int types = index / 4 % (variant.is_mla() ? 2 : 3);
+  const int types = index / 4 % 3;
   variant.dtype_q = kTypes[types][0];
   variant.dtype_kv = kTypes[types][1];
   variant.persistent = variant.is_mla();

@@ -16,7 +16,8 @@ namespace cubist {
 ///    scores and sums. In fp16 a probability loses up to 2^-25 of the row's largest, and u is half
 ///    the distance of the smallest numbers, 2^-25, for an fp16 output.
 ///
-/// dtype_q is also the output's.
+/// dtype_q is also the output's. dtype_kv: for MLA kernels, whose probabilities are always of Q's
+/// type, that.
 double decode_tolerance(Dtype dtype_q, Dtype dtype_kv, const DecodeAnswer& answer,
                         std::size_t element);
 

@@ -75,6 +75,9 @@ test::TestPack mla_family() {
   t.reuse_smem_k_for_v = true;
   record.name = "own_mla";
   pack.kernels.push_back(record);
+  t.dtype_k = t.dtype_v = Dtype::kE4m3;
+  record.name = "own_mla_e4m3";
+  pack.kernels.push_back(record);
   return pack;
 }
 
@@ -110,6 +113,19 @@ TEST_CASE(
   REQUIRE(tokens.has_value());
   CHECK(tokens->best().num_tokens_per_cta_q == 4);
   CHECK(tokens->best().grid == std::array<std::uint32_t, 3>{1, 128, 1});
+}
+
+TEST_CASE("an e4m3 cache of MLA takes the kernel for it, split as one of bf16") {
+  const auto pack = mla_family();
+  AttentionProblem problem = deepseek(64, 128, 4);
+  problem.dtype_k = problem.dtype_v = Dtype::kE4m3;
+  const auto narrow = selector::select(pack.table(), problem, h200());
+  REQUIRE(narrow.has_value());
+  CHECK(narrow->best().record->name == "own_mla_e4m3");
+  const auto wide = selector::select(pack.table(), deepseek(64, 128, 4), h200());
+  REQUIRE(wide.has_value());
+  CHECK(wide->best().record->name == "own_mla");
+  CHECK(narrow->best().grid == wide->best().grid);
 }
 
 TEST_CASE("unequal head sizes without is_mla are refused by name") {
