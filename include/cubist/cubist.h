@@ -70,7 +70,7 @@ enum {
   CUBIST_STATUS_UNTRUSTED = 24,        /* signature, serial, revocation or ownership refused */
   CUBIST_STATUS_DRIVER_UNAVAILABLE = 30, /* no libcuda, or no device */
   CUBIST_STATUS_DRIVER_ERROR = 31,       /* a driver call failed; the message has name and number */
-  CUBIST_STATUS_DEVICE_MISMATCH = 32,    /* the kernel cannot run on this device */
+  CUBIST_STATUS_DEVICE_MISMATCH = 32,    /* the kernel cannot run on this device or driver */
   CUBIST_STATUS_CAPTURE = 33,            /* a load would be needed while the stream is captured */
   CUBIST_STATUS_FORKED = 34,             /* the driver was initialised before fork() */
   CUBIST_STATUS_INTERRUPTED = 90,        /* the caller or a signal asked to stop */
@@ -155,10 +155,11 @@ typedef struct cubist_runtime_options {
   int32_t manifest_signatures; /* CUBIST_POLICY_* for manifests that nobody signed */
   int32_t foreign_store;       /* CUBIST_POLICY_* for stores that others can write */
   int32_t accept_older_serial; /* 1: manifests and lists older than those seen before, too */
+  const char* overrides; /* a rule file (docs/overrides.md), such as cubist tune writes; or NULL */
 } cubist_runtime_options;
 
 #define CUBIST_RUNTIME_OPTIONS_INIT \
-  { sizeof(cubist_runtime_options), 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0 }
+  { sizeof(cubist_runtime_options), 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL }
 
 /* Reads the manifests; touches neither network nor driver. What has no field here comes from the
  * environment: CUBIST_STORE_BASE (read-only stores below this one), CUBIST_SOURCES (in place of the

@@ -197,6 +197,11 @@ Result<runtime::RuntimeOptions> from_c(const cubist_runtime_options& c) {
     return fail(StatusCode::kInvalidArgument,
                 "options.store_dir is empty; it must be a folder, or NULL for the default");
   }
+  if (c.overrides != nullptr && *c.overrides == '\0') {
+    return fail(StatusCode::kInvalidArgument,
+                "options.overrides is empty; it must be a rule file, or NULL");
+  }
+  if (c.overrides != nullptr) options.overrides = c.overrides;
   CUBIST_ASSIGN_OR_RETURN(options.trust, trust_from_c(c));
   return options;
 }

@@ -30,11 +30,16 @@ Launcher::Launcher(std::shared_ptr<driver::Driver> driver, CubinSource source,
 Result<ReadyPlan> Launcher::ready(const Selection& selection, ReadyMemo& memo,
                                   const cuda::CUstream* stream) {
   CUBIST_ASSIGN_OR_RETURN(const ContextInfo* context, contexts_.current(*driver_));
-  if (const ReadyPlan* found = memo.plans_.find(context->id)) return *found;
-  CUBIST_ASSIGN_OR_RETURN(ReadyPlan ready, find_ready(selection, *context, stream));
+  return this->ready(selection, memo, *context, stream);
+}
+
+Result<ReadyPlan> Launcher::ready(const Selection& selection, ReadyMemo& memo,
+                                  const ContextInfo& context, const cuda::CUstream* stream) {
+  if (const ReadyPlan* found = memo.plans_.find(context.id)) return *found;
+  CUBIST_ASSIGN_OR_RETURN(ReadyPlan ready, find_ready(selection, context, stream));
   const std::lock_guard lock(memo.mutex_);
-  if (const ReadyPlan* found = memo.plans_.find(context->id)) return *found;
-  return memo.plans_.add(context->id, ready);
+  if (const ReadyPlan* found = memo.plans_.find(context.id)) return *found;
+  return memo.plans_.add(context.id, ready);
 }
 
 Result<ReadyPlan> Launcher::find_ready(const Selection& selection, const ContextInfo& context,

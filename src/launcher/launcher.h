@@ -54,6 +54,9 @@ class Launcher {
   ///         message is the first plan's reason)
   Result<ReadyPlan> ready(const Selection& selection, ReadyMemo& memo,
                           const cuda::CUstream* stream);
+  /// The same where the current context is known: no driver call, if the memo has the answer.
+  Result<ReadyPlan> ready(const Selection& selection, ReadyMemo& memo, const ContextInfo& context,
+                          const cuda::CUstream* stream);
 
   /// Loads kernels into the current context, several at once; those that are loaded already cost a
   /// look-up. Other kernels are loaded although one fails.

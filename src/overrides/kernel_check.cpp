@@ -87,6 +87,15 @@ Status check_against_kernels(const RuleFile& file, std::span<const PackView> pac
     CUBIST_RETURN_IF_ERROR(check_filter(file, rule, "forbid", rule.forbid, packs));
     CUBIST_RETURN_IF_ERROR(check_conditions(file, rule, packs));
   }
+  const bool has_decode = std::any_of(packs.begin(), packs.end(), [](const PackView& pack) {
+    return pack.revision == HeuristicRevision::kCubistDecode_1;
+  });
+  if (file.decode_model && !has_decode) {
+    return fail(
+        StatusCode::kInvalidArgument,
+        "{}: decode_model: no pack of the manifests has the revision {}, whose rules ask it",
+        file.file, to_string(HeuristicRevision::kCubistDecode_1));
+  }
   return {};
 }
 

@@ -45,6 +45,9 @@ Result<Overrides> Overrides::bind(RuleFile file, std::span<const PackView> packs
     state->barred.push_back({bar.sha256, with_reason("barred by " + file.file, bar.reason)});
   }
   state->file = std::move(file);
+  for (PackView& pack : state->packs) {
+    if (state->file.decode_model) pack.decode_model = &*state->file.decode_model;
+  }
   return Overrides(std::move(state));
 }
 

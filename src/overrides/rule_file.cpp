@@ -5,11 +5,13 @@
 
 #include "base/file.h"
 #include "document/json_text.h"
+#include "overrides/decode_model.h"
 
 // { "schema": "cubist.overrides", "schema_version": 1,
 //   "bar":   [ { "sha256", "reason" } ],
 //   "rules": [ { "name", "reason", "when": { problem fields }, "force": { kernel traits },
-//                "forbid": { kernel traits } } ] }
+//                "forbid": { kernel traits } } ],
+//   "decode_model": { decode_model.h; schema_version 2 } }
 
 namespace cubist::overrides {
 namespace {
@@ -62,14 +64,14 @@ bool Rule::applies(const ProblemAndDevice& value) const {
 Result<RuleFile> parse_rules(std::string_view text, std::string_view file_name) {
   CUBIST_ASSIGN_OR_RETURN(const Document document, Document::parse(text, file_name));
   const DocumentNode root = document.root();
-  root.allow_only({"schema", "schema_version", "bar", "rules"});
+  root.allow_only({"schema", "schema_version", "bar", "rules", "decode_model"});
   std::string schema;
   if (root.required("schema").read(schema) && schema != "cubist.overrides") {
     root.member("schema").complain(
         fmt::format("is {}; a rule file says cubist.overrides", in_quotes(schema)));
   }
   std::int32_t version = 0;
-  root.required("schema_version").read_integer(version, 1, 1);
+  root.required("schema_version").read_integer(version, 1, 2);
   RuleFile file;
   file.file = file_name;
   std::set<Sha256Digest> barred;
@@ -86,10 +88,14 @@ Result<RuleFile> parse_rules(std::string_view text, std::string_view file_name) 
       item.member("name").complain("another rule has this name");
     }
   }
+  if (const DocumentNode model = root.member("decode_model"); model.present()) {
+    if (version < 2) model.complain("schema_version 1 has no such key; 2 has it");
+    file.decode_model = read_decode_model(model, file.file);
+  }
   CUBIST_RETURN_IF_ERROR(document.status());
-  if (file.bars.empty() && file.rules.empty()) {
-    return fail(StatusCode::kInvalidArgument, "{}: neither bar nor rules: the file does nothing",
-                file_name);
+  if (file.bars.empty() && file.rules.empty() && !file.decode_model) {
+    return fail(StatusCode::kInvalidArgument,
+                "{}: neither bar nor rules nor decode_model: the file does nothing", file_name);
   }
   return file;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "base/sha256.h"
 #include "overrides/kernel_filter.h"
 #include "overrides/problem_condition.h"
+#include "selector/decode_model.h"
 
 namespace cubist::overrides {
 
@@ -32,6 +34,8 @@ struct RuleFile {
   std::string file;
   std::vector<Bar> bars;
   std::vector<Rule> rules;
+  /// Of the cubist-decode rules, in place of the shipped one.
+  std::optional<selector::DecodeModel> decode_model;
 };
 
 /// Reads a rule file (docs/overrides.md), all or nothing.

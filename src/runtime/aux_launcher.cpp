@@ -79,23 +79,21 @@ std::vector<const KernelRecord*> AuxLauncher::records(const AuxKernel& kernel) c
   return found;
 }
 
-Status AuxLauncher::prepare(launcher::Launcher& launcher, const AuxKernel& kernel,
-                            const cuda::CUstream* stream) {
+Result<launcher::ReadyPlan> AuxLauncher::prepare(launcher::Launcher& launcher,
+                                                 const AuxKernel& kernel,
+                                                 const launcher::ContextInfo& context,
+                                                 const cuda::CUstream* stream) {
   CUBIST_ASSIGN_OR_RETURN(Entry * entry, find(kernel));
-  const auto ready = launcher.ready(entry->selection, entry->memo, stream);
-  return ready ? Status{} : tl::unexpected<Error>(ready.error());
+  return launcher.ready(entry->selection, entry->memo, context, stream);
 }
 
-Status AuxLauncher::launch(launcher::Launcher& launcher, const AuxKernel& kernel,
+Status AuxLauncher::launch(const driver::Driver& driver, const launcher::ReadyPlan& ready,
                            const AuxGeometry& geometry, const void* params, cuda::CUstream stream) {
-  CUBIST_ASSIGN_OR_RETURN(Entry * entry, find(kernel));
-  CUBIST_ASSIGN_OR_RETURN(const launcher::ReadyPlan ready,
-                          launcher.ready(entry->selection, entry->memo, &stream));
   LaunchPlan plan = *ready.plan;
   plan.grid = geometry.grid;
   plan.block = {geometry.block, 1, 1};
   plan.pdl = geometry.pdl;
-  return launcher::launch_kernel(launcher.driver(), ready.kernel->function, plan, params, stream);
+  return launcher::launch_kernel(driver, ready.kernel->function, plan, params, stream);
 }
 
 }  // namespace cubist::runtime

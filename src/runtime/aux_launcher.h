@@ -30,19 +30,21 @@ class AuxLauncher {
   /// The records of one kernel, one an architecture; none if no manifest has it.
   std::vector<const KernelRecord*> records(const launcher::AuxKernel& kernel) const;
 
-  /// Loads the kernel into the current context.
+  /// Loads the kernel into the context, which is the current one; a second time costs a look-up.
+  ///
   /// stream  of the launch that will follow, which must not be captured then; null: there is none
-  /// errors  as launch()
-  Status prepare(launcher::Launcher& launcher, const launcher::AuxKernel& kernel,
-                 const cuda::CUstream* stream = nullptr);
+  /// errors  kNotFound: no manifest of the runtime has the kernel; of Launcher::ready
+  Result<launcher::ReadyPlan> prepare(launcher::Launcher& launcher,
+                                      const launcher::AuxKernel& kernel,
+                                      const launcher::ContextInfo& context,
+                                      const cuda::CUstream* stream);
 
-  /// Queues one launch in the current context.
+  /// Queues one launch of what was prepared. One driver call.
   ///
   /// params  with the bytes that the kernel declares
-  /// errors  kNotFound: no manifest of the runtime has the kernel; of Launcher::ready and
-  ///         launch_kernel
-  Status launch(launcher::Launcher& launcher, const launcher::AuxKernel& kernel,
-                const AuxGeometry& geometry, const void* params, cuda::CUstream stream);
+  /// errors  of launch_kernel
+  static Status launch(const driver::Driver& driver, const launcher::ReadyPlan& ready,
+                       const AuxGeometry& geometry, const void* params, cuda::CUstream stream);
 
  private:
   struct Entry;

@@ -98,8 +98,18 @@ Status Runtime::build_table() {
       views.push_back({pack.name, pack.family, pack.revision, pack.param_layout, pack.kernels});
     }
   }
-  CUBIST_ASSIGN_OR_RETURN(kernels_, selector::KernelTable::build(views, barred_kernels(revoked_)));
+  const std::vector<selector::BarredKernel> barred = barred_kernels(revoked_);
+  CUBIST_ASSIGN_OR_RETURN(kernels_, selector::KernelTable::build(views, barred));
+  if (options_.overrides.empty()) return {};
+  CUBIST_ASSIGN_OR_RETURN(overrides::RuleFile rules, overrides::load_rules(options_.overrides));
+  CUBIST_ASSIGN_OR_RETURN(overrides_, overrides::Overrides::bind(std::move(rules), views, barred));
   return {};
+}
+
+Result<Selection> Runtime::choose(const AttentionProblem& problem,
+                                  const DeviceProfile& device) const {
+  if (overrides_) return overrides_->select(problem, device, select_options());
+  return selector::select(kernels_, problem, device, select_options());
 }
 
 selector::SelectOptions Runtime::select_options() const {
@@ -127,8 +137,7 @@ Result<std::unique_ptr<Selected>> Runtime::select_for_owner(const AttentionProbl
 Result<std::unique_ptr<Selected>> Runtime::select_as(std::shared_ptr<Runtime> owner,
                                                      const AttentionProblem& problem,
                                                      const DeviceProfile& device) {
-  CUBIST_ASSIGN_OR_RETURN(const Selection selection,
-                          selector::select(kernels_, problem, device, select_options()));
+  CUBIST_ASSIGN_OR_RETURN(const Selection selection, choose(problem, device));
   selections_.fetch_add(1, std::memory_order_relaxed);
   if (selection.best().fallback != FallbackReason::kNone) {
     fallbacks_.fetch_add(1, std::memory_order_relaxed);
@@ -232,15 +241,19 @@ Result<launcher::PrepareReport> Runtime::prepare(std::span<const KernelRecord* c
   if (records.empty()) {
     CUBIST_ASSIGN_OR_RETURN(const launcher::ContextInfo* context, launcher->current_context());
     std::size_t barred = 0;
+    Status reason;  // why the first that does not fit does not
     for_each_kernel(manifests_, [&](const KernelRecord& record) {
       if (revoked_.contains(record.sha256)) {
         ++barred;
         return;
       }
-      if (launcher::check_kernel_fits(record, min_driver_of(record), *context)) {
-        all.push_back(&record);
-      }
+      Status fits = launcher::check_kernel_fits(record, min_driver_of(record), *context);
+      if (fits) all.push_back(&record);
+      if (!fits && reason) reason = std::move(fits);
     });
+    if (all.empty() && !reason) {
+      return forward_error(reason, "no kernel of the manifests can be loaded here");
+    }
     warn_of_revoked(barred, "prepared");
     records = all;
   }
@@ -263,7 +276,11 @@ Status Runtime::fuse_scales(const AttentionProblem& problem, const launcher::Dev
                                                             host, bmm1_scale_log2, bmm2_scale));
   CUBIST_ASSIGN_OR_RETURN(launcher::Launcher * launcher, this->launcher());
   constexpr launcher::AuxKernel kKernel = {launcher::AuxKernel::Kind::kFuseScales, Dtype::kUnknown};
-  return aux_->launch(*launcher, kKernel, {{1, 1, 1}, 32, problem.enable_pdl}, &params, stream);
+  CUBIST_ASSIGN_OR_RETURN(const launcher::ContextInfo* context, launcher->current_context());
+  CUBIST_ASSIGN_OR_RETURN(const launcher::ReadyPlan ready,
+                          aux_->prepare(*launcher, kKernel, *context, &stream));
+  return AuxLauncher::launch(launcher->driver(), ready, {{1, 1, 1}, 32, problem.enable_pdl},
+                             &params, stream);
 }
 
 Result<launcher::Launcher*> Runtime::launcher() {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "manifest/manifest.h"
 #include "model/attention_problem.h"
 #include "model/device_profile.h"
+#include "overrides/overrides.h"
 #include "runtime/aux_launcher.h"
 #include "runtime/cubin_provider.h"
 #include "selector/kernel_table.h"
@@ -30,6 +32,7 @@ struct RuntimeOptions {
   std::string store_dir;               ///< empty: CUBIST_STORE, else the XDG cache folder
   bool offline = false;                ///< sources on this machine only
   bool strict = false;                 ///< refuse where the published rules refuse
+  std::string overrides;               ///< a rule file (docs/overrides.md); empty: none
   /// An empty state_folder: <store>/state.
   trust::Settings trust;
 };
@@ -50,14 +53,17 @@ struct SelectionCounters {
 /// any thread. Opening and selecting touch neither network nor driver.
 class Runtime : public std::enable_shared_from_this<Runtime> {
  public:
-  /// Key statements, revocation lists and signatures are looked at here, once.
+  /// Key statements, revocation lists and signatures are looked at here, once, and the rule file.
   /// errors  kInvalidArgument: no manifest; kNotFound, kIo, kManifestInvalid; kUntrusted and the
   ///         rest of Trust::open and Trust::check_manifest
   static Result<std::shared_ptr<Runtime>> open(const RuntimeOptions& options);
   ~Runtime();
 
   const std::vector<Manifest>& manifests() const { return manifests_; }
+  /// Before any rule file.
   const selector::KernelTable& kernels() const { return kernels_; }
+  /// Null: no rule file.
+  const overrides::Overrides* overrides() const { return overrides_ ? &*overrides_ : nullptr; }
   const Store& store() const { return cubins_.store(); }
   const RuntimeOptions& options() const { return options_; }
   selector::SelectOptions select_options() const;
@@ -105,7 +111,8 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
   ///
   /// records      no records: all of this runtime's manifests that the device can run
   /// num_threads  at most; 0: as many as the machine has, up to launcher::kMaxPrepareThreads
-  /// errors       no driver, no context; kInterrupted; what befell single kernels is in the report
+  /// errors       no driver, no context; kInterrupted; kDeviceMismatch: all are asked for and the
+  ///              device runs none; what befell single kernels is in the report
   Result<launcher::PrepareReport> prepare(std::span<const KernelRecord* const> records,
                                           unsigned num_threads = 0);
 
@@ -129,6 +136,7 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
  private:
   Runtime(RuntimeOptions options, Store store);
   Status build_table();
+  Result<Selection> choose(const AttentionProblem& problem, const DeviceProfile& device) const;
   Result<std::unique_ptr<Selected>> select_as(std::shared_ptr<Runtime> owner,
                                               const AttentionProblem& problem,
                                               const DeviceProfile& device);
@@ -148,6 +156,7 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
   std::vector<Manifest> aux_manifests_;
   trust::RevokedKernels revoked_;
   selector::KernelTable kernels_;
+  std::optional<overrides::Overrides> overrides_;
   CubinProvider cubins_;
   std::unique_ptr<AuxLauncher> aux_;
   std::atomic<std::uint64_t> selections_{0};

@@ -38,9 +38,12 @@ Selected::Selected(std::shared_ptr<Runtime> runtime, const AttentionProblem& pro
       selection_(selection) {}
 
 Result<std::string> Selected::explain() const {
+  const selector::SelectOptions options = runtime_->select_options();
   CUBIST_ASSIGN_OR_RETURN(
       const selector::Explanation explanation,
-      selector::explain(runtime_->kernels(), given_problem_, device_, runtime_->select_options()));
+      runtime_->overrides() != nullptr
+          ? runtime_->overrides()->explain(given_problem_, device_, options)
+          : selector::explain(runtime_->kernels(), given_problem_, device_, options));
   return explanation_text(explanation);
 }
 
@@ -108,7 +111,7 @@ Result<const LaunchPlan*> Selected::prepare() {
                           launcher->ready(selection_, memo_, nullptr));
   if (ready.plan->family == KernelFamily::kTrtllmGenFmha) {
     CUBIST_RETURN_IF_ERROR(
-        prepare_followers(*launcher, runtime_->aux(), trtllm_gen_problem_, *ready.plan, nullptr));
+        prepare_followers(*launcher, runtime_->aux(), trtllm_gen_problem_, ready, nullptr));
   }
   return ready.plan;
 }

@@ -56,14 +56,21 @@ std::vector<const KernelRecord*> followers(const AuxLauncher& aux, const LaunchP
   return found;
 }
 
-Status prepare_followers(launcher::Launcher& launcher, AuxLauncher& aux,
-                         const AttentionProblem& problem, const LaunchPlan& plan,
-                         const cuda::CUstream* stream) {
+Result<ReadyFollowers> prepare_followers(launcher::Launcher& launcher, AuxLauncher& aux,
+                                         const AttentionProblem& problem,
+                                         const launcher::ReadyPlan& ready,
+                                         const cuda::CUstream* stream) {
+  const LaunchPlan& plan = *ready.plan;
+  ReadyFollowers found;
   if (plan.reduction.needed) {
     CUBIST_RETURN_IF_ERROR(trtllm_gen::check_reduction(problem, plan));
-    CUBIST_RETURN_IF_ERROR(aux.prepare(launcher, reduction_of(plan), stream));
+    CUBIST_ASSIGN_OR_RETURN(found.reduction,
+                            aux.prepare(launcher, reduction_of(plan), *ready.context, stream));
   }
-  return plan.lse.needed ? aux.prepare(launcher, kLse, stream) : Status{};
+  if (plan.lse.needed) {
+    CUBIST_ASSIGN_OR_RETURN(found.lse, aux.prepare(launcher, kLse, *ready.context, stream));
+  }
+  return found;
 }
 
 Status launch_trtllm_gen(launcher::Launcher& launcher, AuxLauncher& aux,
@@ -71,20 +78,22 @@ Status launch_trtllm_gen(launcher::Launcher& launcher, AuxLauncher& aux,
                          std::int32_t num_sms, const launcher::CallArgs& args,
                          cuda::CUstream stream) {
   const LaunchPlan& plan = *ready.plan;
-  CUBIST_RETURN_IF_ERROR(prepare_followers(launcher, aux, problem, plan, &stream));
+  const driver::Driver& driver = launcher.driver();
+  CUBIST_ASSIGN_OR_RETURN(const ReadyFollowers behind,
+                          prepare_followers(launcher, aux, problem, ready, &stream));
   Blocks blocks;
   CUBIST_RETURN_IF_ERROR(fill_blocks(problem, plan, num_sms, args, blocks));
-  CUBIST_RETURN_IF_ERROR(blocks.main.encode(launcher.driver()));
-  CUBIST_RETURN_IF_ERROR(launcher::launch_kernel(launcher.driver(), ready.kernel->function, plan,
+  CUBIST_RETURN_IF_ERROR(blocks.main.encode(driver));
+  CUBIST_RETURN_IF_ERROR(launcher::launch_kernel(driver, ready.kernel->function, plan,
                                                  blocks.main.bytes().data(), stream));
   if (plan.reduction.needed) {
     const AuxGeometry geometry = {plan.reduction.grid, plan.reduction.block, plan.pdl};
     CUBIST_RETURN_IF_ERROR(
-        aux.launch(launcher, reduction_of(plan), geometry, &blocks.reduction, stream));
+        AuxLauncher::launch(driver, behind.reduction, geometry, &blocks.reduction, stream));
   }
   if (!plan.lse.needed) return {};
   const AuxGeometry geometry = {plan.lse.grid, plan.lse.block, plan.pdl};
-  return aux.launch(launcher, kLse, geometry, &blocks.lse, stream);
+  return AuxLauncher::launch(driver, behind.lse, geometry, &blocks.lse, stream);
 }
 
 }  // namespace cubist::runtime

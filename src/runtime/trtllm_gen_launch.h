@@ -17,17 +17,25 @@ namespace cubist::runtime {
 std::vector<const KernelRecord*> followers(const AuxLauncher& aux, const LaunchPlan& plan,
                                            std::uint32_t sm);
 
-/// Loads what a trtllm-gen plan launches behind its main kernel: the separate reduction and the LSE
-/// kernel, each where the plan needs it.
+/// What is launched behind a main kernel; nulls where the plan does not need it.
+struct ReadyFollowers {
+  launcher::ReadyPlan reduction;
+  launcher::ReadyPlan lse;
+};
+
+/// Loads what a trtllm-gen plan launches behind its main kernel, into the same context: the
+/// separate reduction and the LSE kernel, each where the plan needs it.
 ///
 /// stream  of the launch that will follow, which must not be captured then; null: there is none
 /// errors  kUnsupported: our reduction does not serve the plan; of AuxLauncher::prepare
-Status prepare_followers(launcher::Launcher& launcher, AuxLauncher& aux,
-                         const AttentionProblem& problem, const LaunchPlan& plan,
-                         const cuda::CUstream* stream);
+Result<ReadyFollowers> prepare_followers(launcher::Launcher& launcher, AuxLauncher& aux,
+                                         const AttentionProblem& problem,
+                                         const launcher::ReadyPlan& ready,
+                                         const cuda::CUstream* stream);
 
 /// Queues a trtllm-gen call: main kernel, then reduction, then LSE, each with the plan's PDL
-/// attribute. Everything is checked, loaded and filled in before the first is queued.
+/// attribute. Everything is checked, loaded and filled in before the first is queued, and between
+/// them the driver is asked nothing.
 ///
 /// problem  as trtllm_gen::prepare_problem gives it
 /// num_sms  of the device that was selected for

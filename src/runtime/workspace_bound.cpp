@@ -28,9 +28,10 @@ bool serves_phase(Phase phase, const KernelTraits& traits) {
 
 /// What every launch of one kernel in the range needs at most.
 Result<WorkspaceNeed> bound_of(const Pack& pack, const KernelTraits& traits,
-                               const AttentionProblem& largest, std::int32_t num_sms) {
+                               const selector::DecodeModel& model, const AttentionProblem& largest,
+                               std::int32_t num_sms) {
   if (pack.family == KernelFamily::kCubistDecode) {
-    const std::int64_t ctas = selector::max_split_ctas(traits, num_sms);
+    const std::int64_t ctas = selector::max_split_ctas(model, traits, num_sms);
     CUBIST_ASSIGN_OR_RETURN(const launcher::DecodeWorkspace bound,
                             launcher::decode_workspace_bound(traits, ctas, largest.batch));
     return WorkspaceNeed{bound.size, bound.counters_size, launcher::kWorkspaceAlignment};
@@ -45,7 +46,10 @@ Result<WorkspaceNeed> bound_of(const Pack& pack, const KernelTraits& traits,
 Result<WorkspaceNeed> Runtime::workspace_bound(const AttentionProblem& largest,
                                                const DeviceProfile& device) const {
   // That the largest problem itself is sound and served is the selector's to say.
-  CUBIST_RETURN_IF_ERROR(selector::select(kernels_, largest, device, select_options()));
+  CUBIST_RETURN_IF_ERROR(choose(largest, device));
+  const selector::DecodeModel& model = overrides_ && overrides_->file().decode_model
+                                           ? *overrides_->file().decode_model
+                                           : selector::shipped_decode_model();
   AttentionProblem problem = trtllm_gen::prepare_problem(largest);
   problem.sum_seq_q = std::max(problem.sum_seq_q, std::int64_t{problem.batch} * problem.max_q_len);
   WorkspaceNeed need;
@@ -57,7 +61,7 @@ Result<WorkspaceNeed> Runtime::workspace_bound(const AttentionProblem& largest,
         const KernelTraits& traits = record.traits;
         if (!may_serve(problem, device, traits) || !serves_phase(problem.phase, traits)) continue;
         CUBIST_ASSIGN_OR_RETURN(const WorkspaceNeed bound,
-                                bound_of(pack, traits, problem, device.num_sms));
+                                bound_of(pack, traits, model, problem, device.num_sms));
         need.size = std::max(need.size, bound.size);
         need.zero_size = std::max(need.zero_size, bound.zero_size);
       }

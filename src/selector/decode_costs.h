@@ -3,9 +3,14 @@
 #include <cstdint>
 
 #include "model/kernel_record.h"
+#include "selector/decode_model.h"
 #include "selector/request.h"
 
 namespace cubist::selector {
+
+/// A static kernel is taken where it is so much faster: its time is that of equal lengths, the
+/// persistent one's holds for any.
+inline constexpr double kStaticDoubt = 1.0 / 0.8;
 
 /// How a cubist_decode kernel's CTAs are laid over a problem.
 struct DecodeSplit {
@@ -16,12 +21,19 @@ struct DecodeSplit {
 
 /// The split of the least modelled time, in microseconds of an H200; only comparisons mean
 /// anything. A static kernel's CTAs come in waves and share their SM; a persistent kernel's groups
-/// get equal shares of the batch. The constants are bench/decode/fit.py's, from
-/// docs/results/h200-decode-sweep.json.
-DecodeSplit best_split(const Request& request, const KernelTraits& traits, std::int64_t columns);
+/// get equal shares of the batch. The shipped constants are bench/decode/fit.py's, from
+/// docs/results/h200-decode-sweep.json; `cubist tune` makes others.
+DecodeSplit best_split(const DecodeModel& model, const Request& request, const KernelTraits& traits,
+                       std::int64_t columns);
+
+/// The modelled time of one way to lay a kernel's CTAs over a problem: what best_split compares,
+/// but without the margin that static kernels get for unequal lengths.
+double modelled_us(const DecodeModel& model, const Request& request, const KernelTraits& traits,
+                   std::int64_t columns, std::int32_t num_ctas_kv);
 
 /// CTAs that a launch split over keys has at most, whatever the problem: all sequences, heads and
 /// splits counted.
-std::int64_t max_split_ctas(const KernelTraits& traits, std::int32_t num_sms);
+std::int64_t max_split_ctas(const DecodeModel& model, const KernelTraits& traits,
+                            std::int32_t num_sms);
 
 }  // namespace cubist::selector

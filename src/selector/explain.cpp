@@ -63,6 +63,7 @@ void explain_decode(const PackTable& pack, const Request& request, const Selecti
                      persistent ? "" : ", with a margin for unequal lengths",
                      option.record == plan.record ? "  <- chosen" : "")});
   }
+  out.steps.push_back({"model", "times by " + decode_model_of(pack.pack()).source});
   out.steps.push_back({"tile_q", decode_tile_text(request, plan.record->traits)});
   out.steps.push_back({"ctas", decode_ctas_text(request, plan)});
 }

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "model/kernel_record.h"
+#include "selector/decode_model.h"
 
 namespace cubist::selector {
 
@@ -20,6 +21,8 @@ struct PackView {
   HeuristicRevision revision = HeuristicRevision::kTrtllmGenFmha_0_6_13;
   ParamLayout param_layout = ParamLayout::kTrtllmGenFmha1280;
   std::span<const KernelRecord> kernels;
+  /// Of the rules cubist-decode-1; null: the shipped one.
+  const DecodeModel* decode_model = nullptr;
 };
 
 /// A kernel that must not be chosen, whatever the rules say, and why (a revocation or a user's

@@ -21,7 +21,8 @@ bool is_persistent(const KernelRecord& record) {
   return record.traits.scheduler == TileScheduler::kPersistent;
 }
 
-DecodeOption option_of(const Request& request, const KernelRecord& record) {
+DecodeOption option_of(const DecodeModel& model, const Request& request,
+                       const KernelRecord& record) {
   const std::int32_t tile_q = record.traits.tile_q;
   DecodeOption option;
   option.record = &record;
@@ -29,7 +30,7 @@ DecodeOption option_of(const Request& request, const KernelRecord& record) {
   option.num_ctas_q =
       static_cast<std::int32_t>(ceil_div(request.max_q_len, option.num_tokens_per_cta_q));
   option.split =
-      best_split(request, record.traits,
+      best_split(model, request, record.traits,
                  option.num_ctas_q * request.num_kv_heads * ceil_div(request.heads_per_kv, tile_q));
   return option;
 }
@@ -44,6 +45,12 @@ bool suits_better(const KernelRecord& a, const KernelRecord& b, std::int64_t row
   if (a_holds != b_holds) return a_holds;
   if (tile_a != tile_b) return a_holds ? tile_a < tile_b : tile_a > tile_b;
   return is_preferred(a, b);
+}
+
+}  // namespace
+
+const DecodeModel& decode_model_of(const PackView& pack) {
+  return pack.decode_model == nullptr ? shipped_decode_model() : *pack.decode_model;
 }
 
 void fill_decode_plan(const PackView& pack, const Request& request, const DecodeOption& option,
@@ -75,8 +82,6 @@ void fill_decode_plan(const PackView& pack, const Request& request, const Decode
   plan.min_active_clusters = 0;
   plan.fallback = FallbackReason::kNone;
 }
-
-}  // namespace
 
 Status check_entry_cubist_decode(const Request& request) {
   if (!request.is_decode()) return unsupported("phase context or ragged: decode only");
@@ -141,7 +146,7 @@ std::array<DecodeOption, 2> decode_options(const PackTable& pack, const Request&
   }
   std::array<DecodeOption, 2> options;
   for (std::size_t i = 0; i < best.size(); ++i) {
-    if (best[i] != nullptr) options[i] = option_of(request, *best[i]);
+    if (best[i] != nullptr) options[i] = option_of(decode_model_of(pack.pack()), request, *best[i]);
   }
   return options;
 }

@@ -35,8 +35,16 @@ struct DecodeOption {
   DecodeSplit split;
 };
 
+/// That of the pack, else the shipped one.
+const DecodeModel& decode_model_of(const PackView& pack);
+
 /// Static, then persistent; the one of less modelled time is the rules' choice.
 std::array<DecodeOption, 2> decode_options(const PackTable& pack, const Request& request);
+
+/// The launch of an option, whose split may be another than the model's. `plan` may hold an older
+/// one.
+void fill_decode_plan(const PackView& pack, const Request& request, const DecodeOption& option,
+                      LaunchPlan& plan);
 
 /// What keeps a kernel of this family from serving the request.
 Misfits cubist_decode_misfits(const Request& request, const KernelTraits& traits);

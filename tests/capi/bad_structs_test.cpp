@@ -88,6 +88,10 @@ std::vector<Wrong<cubist_runtime_options>> wrong_options() {
       {FIELD(manifest_signatures), "options.manifest_signatures is -1",
        SET(manifest_signatures, -1)},
       {FIELD(foreign_store), "options.foreign_store is 4", SET(foreign_store, 4)},
+      {FIELD(overrides), "options.overrides is empty", SET(overrides, "")},
+      {FIELD(overrides), "/no/such/rules.json", SET(overrides, "/no/such/rules.json"),
+       CUBIST_STATUS_NOT_FOUND},
+      {FIELD(overrides), "README.md", SET(overrides, CUBIST_SOURCE_DIR "/README.md")},
       {FIELD(accept_older_serial), "options.accept_older_serial is 2", SET(accept_older_serial, 2)},
   };
 }

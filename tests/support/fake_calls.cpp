@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -21,6 +22,12 @@ namespace cubist::test {
 namespace {
 
 using namespace cubist::cuda;
+
+/// Whether time is made up: launches do nothing, and each takes as long as its grid says.
+bool has_clock() {
+  static const bool kClock = std::getenv("CUBIST_FAKE_CUDA_CLOCK") != nullptr;
+  return kClock;
+}
 
 thread_local int capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
@@ -413,8 +420,13 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
   }
   const auto* bytes = static_cast<const std::uint8_t*>(parameters[0]);
   launch.params.assign(bytes, bytes + found->param_bytes.value_or(state.param_bytes));
-  if (!launch.captured) run_fake_aux_kernel(launch);
-  if (!launch.captured && !run_fake_kernel(launch)) return CUDA_ERROR_ILLEGAL_ADDRESS;
+  if (has_clock()) {
+    const double ctas = 1.0 * launch.grid[0] * launch.grid[1] * launch.grid[2];
+    state.clock_us += 5.0 + 2.0 * std::ceil(ctas / 132.0);
+  } else {
+    if (!launch.captured) run_fake_aux_kernel(launch);
+    if (!launch.captured && !run_fake_kernel(launch)) return CUDA_ERROR_ILLEGAL_ADDRESS;
+  }
   state.launches.push_back(std::move(launch));
   return CUDA_SUCCESS;
 }
@@ -505,12 +517,13 @@ CUresult cuMemsetD8Async(CUdeviceptr address, unsigned char value, std::size_t b
 
 CUresult cuEventCreate(CUevent* event, unsigned int /*flags*/) {
   FAKE_CALL_IN_CONTEXT(cuEventCreate);
-  *event = handle_of<CUevent>(new int(0));
+  *event = handle_of<CUevent>(new double(0));
   return CUDA_SUCCESS;
 }
 
-CUresult cuEventRecord(CUevent /*event*/, CUstream /*stream*/) {
+CUresult cuEventRecord(CUevent event, CUstream /*stream*/) {
   FAKE_CALL_IN_CONTEXT(cuEventRecord);
+  *reinterpret_cast<double*>(event) = state.clock_us;
   return CUDA_SUCCESS;
 }
 
@@ -519,15 +532,16 @@ CUresult cuEventSynchronize(CUevent /*event*/) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuEventElapsedTime(float* milliseconds, CUevent /*start*/, CUevent /*stop*/) {
+CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent stop) {
   FAKE_CALL_IN_CONTEXT(cuEventElapsedTime);
-  *milliseconds = 0.5F;
+  const double us = *reinterpret_cast<double*>(stop) - *reinterpret_cast<double*>(start);
+  *milliseconds = has_clock() ? static_cast<float>(us / 1000) : 0.5F;
   return CUDA_SUCCESS;
 }
 
 CUresult cuEventDestroy(CUevent event) {
   FAKE_CALL_IN_CONTEXT(cuEventDestroy);
-  delete reinterpret_cast<int*>(event);
+  delete reinterpret_cast<double*>(event);
   return CUDA_SUCCESS;
 }
 

@@ -68,6 +68,7 @@ struct FakeState {
   int max_active_clusters = 16;
   std::size_t param_bytes = 512;
   int load_delay_ms = 0;
+  double clock_us = 0;  ///< of CUBIST_FAKE_CUDA_CLOCK
 
   FakeContext* make_context(int ordinal);
   void drop_modules_of(const FakeContext* context);

@@ -59,6 +59,7 @@ struct LaunchArguments {
   std::vector<std::string> manifests = {"cubist-decode"};
   ProblemFlags flags;
   std::string store;
+  std::string overrides;
   bool offline = false;
   bool strict = false;
   bool dry_run = false;
@@ -76,6 +77,7 @@ Result<std::shared_ptr<runtime::Runtime>> open_runtime(const LaunchArguments& ar
     options.manifests.push_back(std::move(path));
   }
   options.store_dir = arguments.store;
+  options.overrides = arguments.overrides;
   options.offline = arguments.offline;
   options.strict = arguments.strict;
   CUBIST_ASSIGN_OR_RETURN(options.trust, trust_settings());
@@ -279,6 +281,10 @@ Status check_combination(const LaunchArguments& arguments) {
                 arguments.file);
   }
   if (!arguments.jsonl) return {};
+  if (!arguments.overrides.empty()) {
+    return fail(StatusCode::kInvalidArgument,
+                "--overrides does not go with --jsonl; 'cubist select --jsonl' takes both");
+  }
   if (!arguments.dry_run) {
     return fail(StatusCode::kInvalidArgument,
                 "--jsonl goes with --dry-run: it shows what would be launched, without a GPU");
@@ -329,6 +335,8 @@ void add_launch_command(CommandContext context) {
                    "cubist-decode)")
       ->allow_extra_args(false);  // what follows a value may be the file
   command->add_option("--store", arguments->store, "Folder of the store");
+  command->add_option("--overrides", arguments->overrides,
+                      "Rule file (docs/overrides.md), such as 'cubist tune' writes");
   command->add_flag("--offline", arguments->offline, "Ask no source that needs the network");
   command->add_flag("--strict", arguments->strict, "Refuse where the published rules refuse");
   command->add_flag("--dry-run", arguments->dry_run, "Print the plan; fetch and launch nothing");

@@ -42,6 +42,7 @@ void add_doctor_command(CommandContext context);
 void add_bundle_command(CommandContext context);
 void add_push_command(CommandContext context);
 void add_pull_command(CommandContext context);
+void add_tune_command(CommandContext context);
 
 /// --json and --quiet on a subcommand.
 void add_common_options(CLI::App& command, CommonOptions& common);

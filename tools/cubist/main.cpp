@@ -84,6 +84,7 @@ ExitCode run(int argc, char** argv) {
   add_presets_command(context);
   add_launch_command(context);
   add_prepare_command(context);
+  add_tune_command(context);
   add_doctor_command(context);
   add_bundle_command(context);
   add_push_command(context);

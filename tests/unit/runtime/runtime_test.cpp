@@ -133,7 +133,10 @@ TEST_CASE("a driver older than the manifest asks for is refused before anything 
              Contains("needs a driver for CUDA 13.0 or later") && Contains("supports CUDA 12.8"));
   const std::vector<const KernelRecord*> named = {selected->selection().best().record};
   CHECK(rig.runtime->prepare(named)->status().error().code() == StatusCode::kDeviceMismatch);
-  CHECK(rig.runtime->prepare({})->kernels.empty());
+  const auto all = rig.runtime->prepare({});
+  REQUIRE_FALSE(all.has_value());
+  CHECK(all.error().code() == StatusCode::kDeviceMismatch);
+  CHECK_THAT(all.error().message(), Contains("no kernel of the manifests can be loaded here"));
   CHECK(entries(rig.store.path()) == 0);
 }
 

@@ -311,8 +311,9 @@ TEST_CASE("no more groups of CTAs than there are tiles of keys") {
   REQUIRE(selector::prepare_request(problem, h200(), request).has_value());
   KernelTraits traits = pack.kernels.back().traits;
   REQUIRE(traits.scheduler == TileScheduler::kPersistent);
-  CHECK(selector::best_split(request, traits, 8).num_ctas_kv == 3);
-  CHECK(selector::best_split(request, traits, 100).num_ctas_kv == 1);
+  const auto& model = selector::shipped_decode_model();
+  CHECK(selector::best_split(model, request, traits, 8).num_ctas_kv == 3);
+  CHECK(selector::best_split(model, request, traits, 100).num_ctas_kv == 1);
 }
 
 TEST_CASE("what our own kernels do not do is refused with its field") {

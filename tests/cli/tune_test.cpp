@@ -1,0 +1,130 @@
+// `cubist tune` against the driver's stand-in, whose launches take the time that their grid says.
+
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "support/catch.h"
+#include "support/environment.h"
+#include "support/fake_libcuda.h"
+#include "support/scratch.h"
+#include "support/tool.h"
+
+namespace cubist {
+namespace {
+
+using Catch::Matchers::Contains;
+using test::Environment;
+using test::run_tool;
+using test::Scratch;
+using test::ToolRun;
+
+struct Fixture {
+  const Scratch store;
+  const Environment environment{Environment::Values{{"CUBIST_LIBCUDA", test::fake_libcuda_path()},
+                                                    {"CUBIST_STORE", store.path()},
+                                                    {"CUBIST_FAKE_CUDA_CLOCK", "1"},
+                                                    {"CUBIST_FAKE_CUDA_DEVICES", std::nullopt},
+                                                    {"CUBIST_FAKE_CUDA_FAIL", std::nullopt}}};
+  const Scratch folder;
+  const std::string file = folder / "tuned.json";
+
+  ToolRun tune(std::vector<std::string> more = {}) const {
+    std::vector<std::string> words = {"tune", "-o", file, "--memory-mib", "32"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_tool(words);
+  }
+};
+
+nlohmann::json json_of(const ToolRun& run) {
+  CAPTURE(run.out, run.err);
+  auto document = nlohmann::json::parse(run.out, nullptr, false);
+  REQUIRE_FALSE(document.is_discarded());
+  return document;
+}
+
+std::string text_of(const std::string& file) { return read_text_file(file, 1 << 20).value(); }
+
+const std::vector<std::string> kProblem = {
+    "--num-q-heads", "64",   "--num-kv-heads", "8",  "--head-dim", "64",  "--batch", "8",
+    "--max-kv-len",  "8192", "--page-size",    "64", "--device",   "h200"};
+
+ToolRun select(std::vector<std::string> more) {
+  std::vector<std::string> words = {"select", "--manifest", "cubist-decode"};
+  words.insert(words.end(), kProblem.begin(), kProblem.end());
+  words.insert(words.end(), more.begin(), more.end());
+  return run_tool(words);
+}
+
+TEST_CASE("a grid is measured, a model fitted and written, and selection reads it and says so") {
+  const Fixture fixture;
+  const ToolRun run = fixture.tune({"--json"});
+  CHECK(run.exit_code == 0);
+  CHECK(run.err.empty());
+  const auto document = json_of(run);
+  CHECK(document["gpu"] == "Fake H200");
+  CHECK(document["grid"] == "quick");
+  const auto& over_best = document["choice_over_best"];
+  CHECK(over_best["tuned"]["problems"] > 20);
+  const bool better = over_best["tuned"]["mean"] <= over_best["shipped"]["mean"];
+  CHECK(document["model"] == (better ? "tuned" : "shipped"));
+  CHECK(document["measured"].size() > 60);
+  for (const auto& row : document["measured"]) CHECK(row["us"] >= 5.0);
+
+  const ToolRun shipped = select({"--explain"});
+  CHECK_THAT(shipped.out, Contains("times by the shipped model"));
+  const ToolRun tuned = select({"--explain", "--overrides", fixture.file});
+  CHECK(tuned.exit_code == 0);
+  CHECK_THAT(tuned.out,
+             Contains("times by the model of " + fixture.file) && Contains("tuned on 'Fake H200'"));
+  std::vector<std::string> words = {"launch", "--dry-run", "--overrides", fixture.file};
+  words.insert(words.end(), kProblem.begin(), kProblem.end());
+  CHECK(run_tool(words).exit_code == 0);
+}
+
+TEST_CASE("the same times give the same file") {
+  const Fixture fixture;
+  CHECK(fixture.tune().exit_code == 0);
+  const std::string first = text_of(fixture.file);
+  CHECK(fixture.tune({"--quiet"}).out.empty());
+  CHECK(text_of(fixture.file) == first);
+  CHECK_THAT(first, Contains("\"decode_model\"") && Contains("\"gpu\": \"Fake H200\"") &&
+                        Contains("problems of the quick grid"));
+}
+
+TEST_CASE(
+    "without a GPU, or with one that no kernel is for, the exit code is 9, and nothing is "
+    "written") {
+  const Fixture fixture;
+  {
+    const Environment none(Environment::Values{{"CUBIST_LIBCUDA", "/no/libcuda.so"}});
+    const ToolRun run = fixture.tune();
+    CHECK(run.exit_code == 9);
+    CHECK_THAT(run.err, Contains("/no/libcuda.so"));
+  }
+  {
+    const Environment other(Environment::Values{{"CUBIST_FAKE_CUDA_DEVICES", "89"}});
+    const ToolRun run = fixture.tune({"--json"});
+    CHECK(run.exit_code == 9);
+    CHECK(json_of(run)["error"]["code"] == "device_mismatch");
+    CHECK_THAT(run.out, Contains("sm_89"));
+  }
+  {
+    const Environment failing(
+        Environment::Values{{"CUBIST_FAKE_CUDA_FAIL", "cuLaunchKernelEx=700"}});
+    CHECK(fixture.tune().exit_code == 9);
+  }
+  CHECK_FALSE(std::filesystem::exists(fixture.file));
+}
+
+TEST_CASE("without a file to write, and for a manifest without decode kernels, it is refused") {
+  const Fixture fixture;
+  CHECK(run_tool({"tune"}).exit_code == 2);
+  const ToolRun run = fixture.tune({"--manifest", "flashinfer-0.6.13"});
+  CHECK(run.exit_code == 9);
+  CHECK_THAT(run.err, Contains("no decode kernel"));
+}
+
+}  // namespace
+}  // namespace cubist
