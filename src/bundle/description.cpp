@@ -7,6 +7,7 @@
 #include "bundle/layout.h"
 #include "document/document.h"
 #include "document/json_text.h"
+#include "document/schema_head.h"
 #include "manifest/parse.h"
 #include "manifest/validate.h"
 
@@ -188,16 +189,7 @@ Result<Description> parse_description(std::string_view text, std::string_view bu
   if (!document) return as_integrity(document.error());
   const DocumentNode root = document->root();
   Description description;
-  std::string schema;
-  if (const DocumentNode at = root.required("schema"); at.read(schema) && schema != kSchema) {
-    at.complain(fmt::format("expected \"{}\"", kSchema));
-  }
-  std::int64_t version = 0;
-  if (const DocumentNode at = root.required("schema_version");
-      at.read_integer(version, 1, INT32_MAX) && version != Description::kSchemaVersion) {
-    at.complain(fmt::format("version {} is not known here, {} is; a newer cubist may read it",
-                            version, Description::kSchemaVersion));
-  }
+  read_schema(root, kSchema, Description::kSchemaVersion);
   root.allow_only({"schema", "schema_version", "name", "provenance", "manifests", "license",
                    "notice", "kernels"});
   if (const DocumentNode at = root.required("name");

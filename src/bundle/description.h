@@ -51,7 +51,7 @@ struct PackOrigin {
 /// The SHA-256 of its text is the bundle's identity. Nothing in it depends on when, where or by
 /// whom it was made.
 struct Description {
-  static constexpr std::uint32_t kSchemaVersion = 1;
+  static constexpr std::int32_t kSchemaVersion = 1;
 
   std::string name;
   std::string tool;                     ///< "cubist 0.1.0"

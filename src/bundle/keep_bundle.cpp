@@ -93,6 +93,7 @@ Result<std::vector<std::size_t>> missing_kernels(const Bundle& bundle, const Sto
 
 Status keep_bundle(const Bundle& bundle, const Store& store, const InstallOptions& options,
                    InstallReport& report) {
+  store.sweep();
   const std::string target = bundle_path(store.root(), bundle.identity());
   const Status there = check_copy(bundle, target, options);
   if (!there && there.error().code() == StatusCode::kInterrupted) return there;
@@ -103,7 +104,6 @@ Status keep_bundle(const Bundle& bundle, const Store& store, const InstallOption
     report.kernels_present = bundle.description().kernels.size();
     return {};
   }
-  store.sweep();
   const std::string staging = store.root() + "/tmp";
   CUBIST_RETURN_IF_ERROR(make_folders(staging, 1));
   CUBIST_RETURN_IF_ERROR(make_folders(bundle_folder(store.root()), 1));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/environment.h"
 #include "base/file.h"
 #include "document/document.h"
 #include "document/json_text.h"
@@ -13,12 +14,6 @@ namespace cubist::config {
 namespace {
 
 constexpr std::uint64_t kMaxConfigurationBytes = 1 << 20;
-constexpr std::string_view kWhiteSpace = " \t\r\n\v\f";
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string() : std::string(value);
-}
 
 std::string expand_path(const DocumentNode& node, const std::string& text, std::string_view home) {
   if (text.starts_with("~/") && home.starts_with('/')) {
@@ -148,14 +143,7 @@ std::vector<std::pair<std::string, std::string>> as_environment(
 }
 
 std::vector<std::string> sources_from_environment() {
-  const std::string text = environment("CUBIST_SOURCES");
-  std::vector<std::string> sources;
-  for (std::size_t begin = text.find_first_not_of(kWhiteSpace); begin != std::string::npos;) {
-    const std::size_t end = std::min(text.find_first_of(kWhiteSpace, begin), text.size());
-    sources.push_back(text.substr(begin, end - begin));
-    begin = text.find_first_not_of(kWhiteSpace, end);
-  }
-  return sources;
+  return environment_list("CUBIST_SOURCES", kWhiteSpace);
 }
 
 }  // namespace cubist::config

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "document/document.h"
 #include "document/json_text.h"
+#include "document/schema_head.h"
 
 namespace cubist::config {
 namespace {
@@ -83,15 +84,8 @@ bool is_manifest_name(std::string_view name) {
 Result<Project> parse_project(std::string_view text, std::string_view file_name) {
   CUBIST_ASSIGN_OR_RETURN(const Document document, Document::parse(text, file_name));
   const DocumentNode root = document.root();
-  if (!root.is_object()) root.complain("expected an object");
+  read_schema(root, "cubist.project");
   root.allow_only({"schema", "schema_version", "manifests"});
-  std::string schema;
-  if (root.required("schema").read(schema) && schema != "cubist.project") {
-    root.member("schema").complain(
-        fmt::format("is {}; a project's file says cubist.project", in_quotes(schema)));
-  }
-  std::int32_t version = 0;
-  root.required("schema_version").read_integer(version, 1, 1);
   Project project;
   project.file = file_name;
   const DocumentNode manifests = root.required("manifests");

@@ -4,6 +4,7 @@
 
 #include "document/document.h"
 #include "document/json_text.h"
+#include "document/schema_head.h"
 
 namespace cubist::oci {
 namespace {
@@ -112,11 +113,13 @@ Status check_kind(const DocumentNode& root, const std::string& name) {
   root.member("config").member("mediaType").read(config);
   std::string artifact;
   root.member("artifactType").read(artifact);
-  if (config != kConfigType || (!artifact.empty() && artifact != kArtifactType)) {
+  const bool other_artifact = !artifact.empty() && artifact != kArtifactType;
+  if (config != kConfigType || other_artifact) {
     return fail(StatusCode::kIntegrity,
                 "{}: found an artifact of type {}, expected a bundle of kernels ('{}'); 'cubist "
                 "push' makes one",
-                name, in_quotes(artifact.empty() ? config : artifact), kArtifactType);
+                name, in_quotes(other_artifact ? artifact : config),
+                other_artifact ? kArtifactType : kConfigType);
   }
   return {};
 }
@@ -184,14 +187,7 @@ Result<Config> parse_config(std::string_view text, const Image& image, const std
   const DocumentNode root = document->root();
   if (!root.is_object()) return fail(StatusCode::kIntegrity, "{}: not a JSON object", name);
   Config config;
-  std::string schema;
-  std::int64_t version = 0;
-  if (root.required("schema").read(schema) && schema != kConfigSchema) {
-    root.member("schema").complain(
-        fmt::format("found {}, expected '{}'", in_quotes(schema), kConfigSchema));
-  }
-  root.required("schema_version")
-      .read_integer(version, Config::kSchemaVersion, Config::kSchemaVersion);
+  read_schema(root, kConfigSchema, Config::kSchemaVersion);
   root.required("name").read(config.name);
   read_digest(root.required("identity"), config.identity);
   read_digest(root.required("index"), config.index);

@@ -72,7 +72,7 @@ Result<Image> parse_image(std::string_view text, const std::string& name);
 ///     "identity": "sha256:..." of bundle.json, "file_bytes": N, "kernels": N,
 ///     "index": "sha256:..." }
 struct Config {
-  static constexpr std::uint32_t kSchemaVersion = 1;
+  static constexpr std::int32_t kSchemaVersion = 1;
 
   std::string name;
   Sha256Digest identity;

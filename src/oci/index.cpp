@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "document/document.h"
-#include "document/json_text.h"
+#include "document/schema_head.h"
 
 namespace cubist::oci {
 namespace {
@@ -11,14 +11,7 @@ namespace {
 constexpr std::string_view kIndexSchema = "cubist.bundle.index";
 
 void check_head(const DocumentNode& root, const Image& image) {
-  std::string schema;
-  std::int64_t version = 0;
-  if (root.required("schema").read(schema) && schema != kIndexSchema) {
-    root.member("schema").complain(
-        fmt::format("found {}, expected '{}'", in_quotes(schema), kIndexSchema));
-  }
-  root.required("schema_version")
-      .read_integer(version, Index::kSchemaVersion, Index::kSchemaVersion);
+  read_schema(root, kIndexSchema, Index::kSchemaVersion);
   std::vector<std::string> shards;
   root.required("shards").read_strings(shards);
   const auto same = [](const std::string& text, const Descriptor& shard) {

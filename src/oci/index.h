@@ -29,7 +29,7 @@ struct Place {
 ///     "shards": [ "sha256:...", ... ],
 ///     "kernels": [ [ "<64 hex digits>", shard, offset, packed bytes, size ], ... ] }
 struct Index {
-  static constexpr std::uint32_t kSchemaVersion = 1;
+  static constexpr std::int32_t kSchemaVersion = 1;
   std::vector<Place> kernels;
 
   /// Null if the bundle has no such kernel.

@@ -1,6 +1,7 @@
 #include "oci/pull_install.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "base/log.h"
 #include "bundle/install_kernels.h"
@@ -9,6 +10,9 @@
 
 namespace cubist::oci {
 namespace {
+
+// Less than what a connection brings while a manifest of thousands of kernels is read.
+constexpr std::uint64_t kSmallBytes = 16ULL << 20;
 
 /// Shards that hold one of these kernels; all where the registry's index is not the bundle's.
 std::vector<bool> shards_of(const RemoteBundle& remote, const bundle::Bundle& opened,
@@ -41,11 +45,9 @@ class StorePull {
     const std::vector<bool> none(remote_.image.shards.size(), false);
     CUBIST_RETURN_IF_ERROR(pull(none, done));
     CUBIST_ASSIGN_OR_RETURN(const bundle::Bundle opened, open_staged(remote_, file_));
-    CUBIST_ASSIGN_OR_RETURN(const bundle::Admission admission,
-                            bundle::admit(opened, store_, install_));
-    if (accept_) CUBIST_RETURN_IF_ERROR(accept_(opened));
     CUBIST_ASSIGN_OR_RETURN(const auto missing,
                             bundle::missing_kernels(opened, store_, install_.unpack));
+    CUBIST_ASSIGN_OR_RETURN(const bundle::Admission admission, admit(opened, missing, done));
     CUBIST_RETURN_IF_ERROR(install_.unpack ? bring_entries(opened, missing, done)
                                            : bring_file(opened, missing.size(), done));
     CUBIST_RETURN_IF_ERROR(bundle::put_manifests(admission, install_, done.install));
@@ -53,6 +55,25 @@ class StorePull {
   }
 
  private:
+  /// Whether the bundle may come in. A small one that is wanted comes meanwhile: its manifests take
+  /// longer to check than its kernels to bring, and nothing of it is used before they were.
+  Result<bundle::Admission> admit(const bundle::Bundle& opened,
+                                  const std::vector<std::size_t>& missing, PulledIntoStore& done) {
+    Status brought;
+    std::thread bringing;
+    if (!missing.empty() && remote_.config.file_bytes <= kSmallBytes) {
+      bringing = std::thread([&] { brought = pull(shards_of(remote_, opened, missing), done); });
+    }
+    Result<bundle::Admission> admission = bundle::admit(opened, store_, install_);
+    if (admission && accept_) {
+      if (Status accepted = accept_(opened); !accepted) admission = forward_error(accepted);
+    }
+    if (bringing.joinable()) bringing.join();
+    if (!admission) return admission;
+    CUBIST_RETURN_IF_ERROR(brought);
+    return admission;
+  }
+
   /// A piece counts as present only if it was so before the first call.
   Status pull(const std::vector<bool>& wanted, PulledIntoStore& done) {
     CUBIST_ASSIGN_OR_RETURN(done.pull, pull_pieces(remote_, *file_, wanted, clients_, options_));

@@ -3,9 +3,9 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 
+#include "base/environment.h"
 #include "registry/environment_names.h"
 
 namespace cubist {
@@ -22,11 +22,6 @@ std::optional<Sha256Digest> digest_in_name(std::string_view file_name, std::stri
   // Upper-case digits would be a second name for the same file.
   if (!digest || digest->hex() != digits) return std::nullopt;
   return digest;
-}
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string() : std::string(value);
 }
 
 std::string home_folder() {
@@ -70,12 +65,8 @@ Result<StoreOptions> store_options_from_environment(std::string_view root_overri
   warn_about_unknown_environment();
   StoreOptions options;
   CUBIST_ASSIGN_OR_RETURN(options.root, root_folder(root_override));
-  const std::string bases = environment("CUBIST_STORE_BASE");
-  for (std::size_t begin = 0; begin < bases.size();) {
-    const std::size_t end = std::min(bases.find(':', begin), bases.size());
-    if (end > begin)
-      options.base_roots.push_back(absolute_folder(bases.substr(begin, end - begin)));
-    begin = end + 1;
+  for (const std::string& base : environment_list("CUBIST_STORE_BASE", ":")) {
+    options.base_roots.push_back(absolute_folder(base));
   }
   return options;
 }

@@ -12,7 +12,6 @@ inline constexpr std::int64_t kMaxSerial = (std::int64_t{1} << 53) - 1;
 
 /// The keys that signed documents begin with: schema, schema_version 1, serial (1 or more).
 /// Complains in the document.
-void read_head(const DocumentNode& root, std::string_view schema, std::string_view what,
-               std::int64_t& serial);
+void read_head(const DocumentNode& root, std::string_view schema, std::int64_t& serial);
 
 }  // namespace cubist::trust

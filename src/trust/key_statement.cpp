@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "document/document.h"
-#include "document/json_text.h"
 #include "trust/document_head.h"
 
 // { "schema": "cubist.keys", "schema_version": 1, "serial": 2,
@@ -36,7 +35,7 @@ Result<KeyStatement> parse_key_statement(std::string_view text, std::string_view
   root.allow_only({"schema", "schema_version", "serial", "add", "retire"});
   KeyStatement statement;
   statement.file = file_name;
-  read_head(root, "cubist.keys", "a key statement", statement.serial);
+  read_head(root, "cubist.keys", statement.serial);
   read_keys(root.member("add"), statement.add);
   read_keys(root.member("retire"), statement.retire);
   for (const PublicKey& key : statement.add) {

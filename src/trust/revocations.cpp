@@ -63,7 +63,7 @@ Result<RevocationList> parse_revocations(std::string_view text, std::string_view
   root.allow_only({"schema", "schema_version", "serial", "name", "expires", "entries"});
   RevocationList list;
   list.file = file_name;
-  read_head(root, "cubist.revocations", "a revocation list", list.serial);
+  read_head(root, "cubist.revocations", list.serial);
   if (root.member("name").read(list.name) && !is_name(list.name)) {
     root.member("name").complain("has other characters than letters, digits and _.-");
   }

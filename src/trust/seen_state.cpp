@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "document/document.h"
 #include "document/json_text.h"
+#include "document/schema_head.h"
 #include "trust/document_head.h"
 
 // { "schema": "cubist.seen", "schema_version": 1,
@@ -122,15 +123,9 @@ bool Seen::merge(const Seen& other) {
 Result<Seen> parse_seen(std::string_view text, std::string_view file_name) {
   CUBIST_ASSIGN_OR_RETURN(const Document document, Document::parse(text, file_name));
   const DocumentNode root = document.root();
-  if (!root.is_object()) root.complain("expected an object");
   root.allow_only(
       {"schema", "schema_version", "serials", "sha256", "lists", "retired_keys", "statements"});
-  std::string schema;
-  if (root.required("schema").read(schema) && schema != "cubist.seen") {
-    root.member("schema").complain(fmt::format("is {}, expected cubist.seen", in_quotes(schema)));
-  }
-  std::int32_t version = 0;
-  root.required("schema_version").read_integer(version, 1, 1);
+  read_schema(root, "cubist.seen");
   Seen seen;
   const DocumentNode serials = root.required("serials");
   if (!serials.is_object()) serials.complain("expected an object");

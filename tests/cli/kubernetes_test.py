@@ -26,14 +26,14 @@ PROBLEM = ["--device", "h200", "--num-q-heads", "8", "--num-kv-heads", "1", "--h
 CONTAINER = r"""
 set -e
 mount -t tmpfs none "$1"
-mkdir "$1/upper" "$1/work" "$1/root"
-mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root"
-mkdir -p "$1/root/usr/local/bin" "$1/root/usr/local/share/cubist" "$1/root/proc" "$1/root/dev"
-cp "$2/cubist" "$2/fake_libcuda.so" "$1/root/usr/local/bin/"
-cp -r "$2/manifests" "$1/root/usr/local/share/cubist/"
-mount --rbind /proc "$1/root/proc"
-mount --rbind /dev "$1/root/dev"
-root="$1/root" user="$3"
+mkdir "$1/upper" "$1/work" "$1/system"
+mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/system"
+mkdir -p "$1/system/usr/local/bin" "$1/system/usr/local/share/cubist" "$1/system/proc" "$1/system/dev"
+cp "$2/cubist" "$2/fake_libcuda.so" "$1/system/usr/local/bin/"
+cp -r "$2/manifests" "$1/system/usr/local/share/cubist/"
+mount --rbind /proc "$1/system/proc"
+mount --rbind /dev "$1/system/dev"
+root="$1/system" user="$3"
 shift 3
 while [ "$1" != -- ]; do
   mkdir -p "$root$2"

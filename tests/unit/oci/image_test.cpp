@@ -76,7 +76,7 @@ TEST_CASE("indexes, manifest lists and other artifacts are told from bundles") {
       "found a manifest of type");
   check_refused(replaced(write_image(made_image()), std::string(kConfigType),
                          "application/vnd.oci.image.config.v1+json"),
-                "found an artifact of type 'application/vnd.cubist.bundle.v1'");
+                "found an artifact of type 'application/vnd.oci.image.config.v1+json'");
   check_refused(
       R"({"schemaVersion":2,"config":{"mediaType":"application/vnd.oci.image.config.v1+json"}})",
       "found an artifact of type 'application/vnd.oci.image.config.v1+json'");

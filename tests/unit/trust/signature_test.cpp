@@ -57,7 +57,9 @@ TEST_CASE("what minisign signs is good, and says by whom and with which comment"
   CHECK(good->trusted_comment == "release 7, 2026-11-30");
   CHECK(good->key.text() == signer.public_line());
   // minisign shows the key's number in the comment of its .pub file.
-  CHECK_THAT(signer.public_file(), Contains("minisign public key " + good->key.id.text() + "\n"));
+  std::string number = good->key.id.text();
+  number.erase(0, number.find_first_not_of('0'));  // minisign writes none in front
+  CHECK_THAT(signer.public_file(), Contains("minisign public key " + number + "\n"));
   CHECK(check("", signer.sign(""), {&signer}));
   const std::string big(3 << 20, 'x');
   CHECK(check(big, signer.sign(big), {&signer}));

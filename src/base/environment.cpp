@@ -1,0 +1,25 @@
+#include "base/environment.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace cubist {
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+std::vector<std::string> environment_list(const char* name, std::string_view separators) {
+  const std::string value = environment(name);
+  const std::string_view text = value;
+  std::vector<std::string> list;
+  for (std::size_t begin = text.find_first_not_of(separators); begin != std::string_view::npos;) {
+    const std::size_t end = std::min(text.find_first_of(separators, begin), text.size());
+    list.emplace_back(text.substr(begin, end - begin));
+    begin = text.find_first_not_of(separators, end);
+  }
+  return list;
+}
+
+}  // namespace cubist
