@@ -238,13 +238,16 @@ def driver():
 
 def tensor_map(p, tensor):
     """The descriptor of K or V for the persistent kernels: kernels/decode/README.md, "Tensor maps"."""
-    pages, heads, tokens = (2 * n for n in strides(p))
+    size = tensor.element_size()
+    pages, heads, tokens = (size * n for n in strides(p))
     raw = c.create_string_buffer(192)
     at = (c.addressof(raw) + 63) & ~63  # the driver wants 64-byte alignment
-    box = (64, min(p.page, 64), p.d // 64 if p.page >= 64 else 1, 1, 1)
+    elements = min(p.d, 128 // size)
+    box = (elements, min(p.page, 64), p.d // elements if p.page >= 64 else 1, 1, 1)
+    kind, swizzle = (9 if size == 2 else 0), (3 if elements * size == 128 else 2)
     code = driver().cuda.cuTensorMapEncodeTiled(
-        PTR(at), 9, 5, PTR(tensor.data_ptr()), (U64 * 5)(64, p.page, p.d // 64, p.hkv, 0x7fffffff),
-        (U64 * 4)(tokens, 128, heads, pages), (U32 * 5)(*box), (U32 * 5)(1, 1, 1, 1, 1), 0, 3, 2, 0)
+        PTR(at), kind, 5, PTR(tensor.data_ptr()), (U64 * 5)(elements, p.page, p.d // elements, p.hkv, 0x7fffffff),
+        (U64 * 4)(tokens, elements * size, heads, pages), (U32 * 5)(*box), (U32 * 5)(1, 1, 1, 1, 1), 0, swizzle, 2, 0)
     driver().check(code, "cuTensorMapEncodeTiled")
     return c.string_at(at, 128)
 
@@ -288,8 +291,15 @@ def make_planned(p, kernel, num_tokens_per_cta_q, num_ctas_kv):
     return run
 
 
+def persistent_tiles(p):
+    """tile_q of the persistent kernels for this point's types and head size."""
+    kv = {"fp8": "e4m3"}.get(p.dtype, p.dtype)
+    return sorted(k["tile_q"] for k in driver().kernels.values()
+                  if k.get("scheduler") == "persistent" and k["dtype_kv"] == kv and k["head_dim_qk"] == p.d)
+
+
 def kernel_name(p, tile_q, persistent=False):
-    kv = "bf16" if p.dtype == "bf16" else "e4m3"
+    kv = {"fp8": "e4m3"}.get(p.dtype, p.dtype)
     kind = "stream_" if persistent else ""
     return "cubist_decode_q_bf16_kv_%s_o_bf16_h%d_q%d_%ssm90a" % (kv, p.d, tile_q, kind)
 
@@ -297,7 +307,8 @@ def kernel_name(p, tile_q, persistent=False):
 def make_ungrouped(p, persistent=False):
     """One new token a CTA, tokens fastest in the grid, so that CTAs with the same keys run side by side: the smallest kernel
     that holds one token's heads, its KV split until the GPU is full."""
-    tile = next(t for t in ((64, 128) if persistent else (16, 32, 64, 128)) if t >= p.hq // p.hkv)
+    tiles = persistent_tiles(p) if persistent else (16, 32, 64, 128)
+    tile = next(t for t in tiles if t >= p.hq // p.hkv)
     columns = p.hkv * p.s_qo
     split = max(1, 132 // columns) if persistent else max(1, min(16, 264 // (columns * p.batch)))
     return make_planned(p, kernel_name(p, tile, persistent), 1, split)

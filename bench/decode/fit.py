@@ -3,18 +3,19 @@
 
     python3 bench/decode/fit.py docs/results/h200-decode-sweep.json [--check HELD_OUT.json]
 
-Prints the table of static kernels for decode_costs.h, in microseconds of an H200, and for each file how much slower the
-model's choice is than the best of its problem. The formulas here and in src/selector/decode_costs.cpp are the same.
+Prints the tables of static and of persistent kernels for decode_costs.cpp, in microseconds of an H200, and for each file how
+much slower the model's choice is than the best of its problem. The formulas here and in src/selector/decode_costs.cpp are the same.
 """
 import argparse
 import json
 import math
+import pathlib
 import re
 import sys
 
 SMS = 132
-TILE_US = {128: 0.94, 64: 0.47}  # persistent kernels: a tile of 64 bf16 keys in one SM
-START, SEQUENCE, GROUP_JOIN, PART = 1.0, 3.9, 3.1, 0.65
+START, SEQUENCE, GROUP_JOIN, PART = 1.0, 3.9, 3.1, 0.65  # persistent kernels
+ELEMENT = 0.94 / 128  # 64 keys, for an element of a row of K
 STATIC_START, WAVE, JOIN, STATIC_PART = 1.2, 2.4, 4.6, 0.33
 FAVOUR = 0.8  # a static kernel must be so much faster: its time is that of equal lengths
 
@@ -26,9 +27,10 @@ def ceil_div(a, b):
     return -(-a // b)
 
 
-def persistent_us(kv, batch, columns, groups, tile_us):
+def persistent_us(kv, batch, columns, groups, head_dim, tile, sequence):
+    """Pages of 64 and more; `tile` and `sequence` over those of the model."""
     tiles = ceil_div(kv, 64) * batch
-    us = START + ceil_div(tiles, groups) * tile_us + SEQUENCE * max(1.0, batch / groups)
+    us = START + ceil_div(tiles, groups) * tile * ELEMENT * head_dim + sequence * SEQUENCE * max(1.0, batch / groups)
     if groups > 1:
         us += GROUP_JOIN + PART * max(1.0, groups / batch)
     return ceil_div(columns, SMS) * us
@@ -50,30 +52,61 @@ def key_of(row):
 
 def model(row, table):
     kv_type, head_dim, tile, persistent = key_of(row)
-    columns = 8
+    columns = 8 * ceil_div(row["s_qo"], row.get("num_tokens_per_cta_q", row["s_qo"]))
+    costs = table[kv_type, head_dim, tile, persistent]
+    formula = persistent_us if persistent else static_us
+    return formula(row["kv"], row["batch"], columns, row["num_ctas_kv"], *((head_dim, *costs) if persistent else costs))
+
+
+def candidates(persistent):
     if persistent:
-        return persistent_us(row["kv"], row["batch"], columns, row["num_ctas_kv"], TILE_US[head_dim])
-    return static_us(row["kv"], row["batch"], columns, row["num_ctas_kv"], *table[kv_type, head_dim, tile])
+        for tile in (0.4 * 1.04 ** i for i in range(36)):
+            for sequence in (0.08 * i for i in range(45)):
+                yield tile, sequence
+        return
+    for per_sm in (1, 2, 3, 4):
+        for alone in (0.25 * 1.07 ** i for i in range(0, 36, 2)):
+            for more in (step for step in MORE if step <= alone):
+                yield alone, more, per_sm
 
 
 def fit(rows):
-    groups, table = {}, {}
+    kernels, table = {}, {}
     for row in rows:
-        key = key_of(row)
-        if not key[3]:
-            groups.setdefault(key[:3], []).append(row)
-    steps = [0.25 * 1.07 ** i for i in range(0, 36, 2)]
-    for key, members in sorted(groups.items()):
+        kernels.setdefault(key_of(row), []).append(row)
+    for key, members in sorted(kernels.items()):
         best = None
-        for per_sm in (1, 2, 3, 4):
-            for alone in steps:
-                for more in (s for s in MORE if s <= alone):
-                    table[key] = (alone, more, per_sm)
-                    error = sum(abs(math.log(model(row, table) / row["us"])) for row in members)
-                    if best is None or error < best[0]:
-                        best = (error, alone, more, per_sm)
-        table[key] = best[1:]
+        for costs in candidates(key[3]):
+            table[key] = costs
+            error = sum(abs(math.log(model(row, table) / row["us"])) for row in members)
+            if best is None or error < best[0]:
+                best = (error, costs)
+        table[key] = best[1]
     return table
+
+
+def shipped():
+    """The rows of src/selector/decode_costs.cpp."""
+    text = (pathlib.Path(__file__).resolve().parents[2] / "src/selector/decode_costs.cpp").read_text(encoding="utf-8")
+    table = {}
+    for row in re.findall(r"^ *\{(\d+(?:, [\d.]+)+)\},$", text, re.M):
+        bits, head_dim, tile, *costs = (float(part) if "." in part else int(part) for part in row.split(", "))
+        table["e4m3" if bits == 8 else "bf16", head_dim, tile, len(costs) == 2] = tuple(costs)
+    for (kv, head_dim, tile, persistent), costs in sorted(table.items(), reverse=True):
+        if persistent:  # a missing tile costs what the next larger one does
+            table.setdefault((kv, head_dim, tile // 2, True), costs)
+    return table
+
+
+def chosen_of(ways):
+    """The ways that the rules compare: of each kind the smallest tile that holds all rows, else the largest."""
+    def suits(row):
+        tile, rows = key_of(row)[2], row["s_qo"] * (12 if row["shape"] == "S1" else 8)
+        return (0, tile) if tile >= rows else (1, -tile)
+    for persistent in (False, True):
+        kind = [row for row in ways if key_of(row)[3] == persistent]
+        best = min(map(suits, kind), default=None)
+        yield from (row for row in kind if suits(row) == best)
 
 
 def judge(rows, table):
@@ -84,7 +117,7 @@ def judge(rows, table):
     for problem, ways in problems.items():
         def cost(row):
             return model(row, table) / (FAVOUR if not key_of(row)[3] else 1.0)
-        chosen = min(ways, key=cost)
+        chosen = min(chosen_of(ways), key=cost)
         fastest = min(ways, key=lambda row: row["us"])
         worse.append((chosen["us"] / fastest["us"], problem, chosen, fastest))
     worse.sort(key=lambda item: item[0])
@@ -99,13 +132,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sweep")
     parser.add_argument("--check")
+    parser.add_argument("--shipped", action="store_true", help="judge the table of decode_costs.cpp, not the fitted one")
     parser.add_argument("--verbose", action="store_true")
     args = parser.parse_args()
     with open(args.sweep, encoding="utf-8") as file:
         rows = json.load(file)
     table = fit(rows)
-    for (kv_type, head_dim, tile), (alone, more, per_sm) in sorted(table.items()):
-        print("    {%d, %d, %d, %.2fF, %.2fF, %d}," % (8 if kv_type == "e4m3" else 16, head_dim, tile, alone, more, per_sm))
+    table.update({(kv, d, t, persistent): costs for (kv, d, t, persistent), costs in shipped().items()
+                  if args.shipped or (kv, d, t, persistent) not in table})
+    for persistent in (False, True):
+        print("persistent" if persistent else "static")
+        for (kv_type, head_dim, tile, kind), costs in sorted(table.items()):
+            if kind == persistent:
+                bits = 8 if kv_type == "e4m3" else 16
+                print("    {%d, %d, %d, %s}," % (bits, head_dim, tile, ", ".join("%.3g" % cost for cost in costs)))
     worse = judge(rows, table)
     if args.check:
         with open(args.check, encoding="utf-8") as file:

@@ -9,12 +9,14 @@
 
 #include "mla_variant.h"
 #include "stream_variant.h"
+#include "transposed_variant.h"
 #include "variant.h"
 
 namespace {
 
 using cubist_decode::MlaVariant;
 using cubist_decode::StreamVariant;
+using cubist_decode::TransposedVariant;
 using cubist_decode::Type;
 using cubist_decode::Variant;
 
@@ -25,16 +27,18 @@ const char* dtype_name(Type type) {
   return type == Type::kBf16 ? "bf16" : type == Type::kFp16 ? "fp16" : "e4m3";
 }
 
+constexpr const char* kStatic = "decode.cu";
+
 template <class V>
-void print(const char* arch, bool is_stream = false) {
+void print(const char* arch, const char* source = kStatic) {
   if (!V::kFits) return;
+  const bool is_stream = source != kStatic;
   const char* q = dtype_name(V::kQ);
   const char* kv = dtype_name(V::kKv);
   std::printf("cubist_decode_q_%s_kv_%s_o_%s_h%d_q%d_%s%s %s %s %s %s %s %d %d %d %d %d %d %s\n", q,
-              kv, q, V::kHeadDim, V::kTileQ, is_stream ? "stream_" : "", arch,
-              is_stream ? "stream_decode.cu" : "decode.cu", type_name(V::kQ), type_name(V::kKv), q,
-              kv, V::kHeadDim, V::kHeadDim, V::kTileQ, V::kTileKv, V::kThreads, V::kSmemBytes,
-              is_stream ? "persistent" : "static");
+              kv, q, V::kHeadDim, V::kTileQ, is_stream ? "stream_" : "", arch, source,
+              type_name(V::kQ), type_name(V::kKv), q, kv, V::kHeadDim, V::kHeadDim, V::kTileQ,
+              V::kTileKv, V::kThreads, V::kSmemBytes, is_stream ? "persistent" : "static");
 }
 
 template <Type kTypeQ, Type kTypeKv>
@@ -74,14 +78,20 @@ void print_all(const char* arch) {
   print_heads<Type::kFp16, Type::kFp16, kSmemLimit>(arch);
 }
 
-/// TMA and warpgroup MMA: this one architecture alone.
+/// TMA and warpgroup MMA: this one architecture alone. A tile's rows or columns, by tile_q.
 template <Type kType>
 void print_streams(const char* arch) {
-  print<StreamVariant<kType, 64, 64>>(arch, true);
-  print<StreamVariant<kType, 64, 128>>(arch, true);
-  print<StreamVariant<kType, 128, 64>>(arch, true);
-  print<StreamVariant<kType, 128, 128>>(arch, true);
+  const auto print_rows = [&](auto variant) { print<decltype(variant)>(arch, "stream_decode.cu"); };
+  print_rows(StreamVariant<kType, 64, 64>());
+  print_rows(StreamVariant<kType, 64, 128>());
+  print_rows(StreamVariant<kType, 128, 64>());
+  print_rows(StreamVariant<kType, 128, 128>());
   print_mla<kType, kType>(arch);
+}
+
+template <Type kQ, Type kKv, int kHeadDim, int... kTiles>
+void print_transposed(const char* arch) {
+  (print<TransposedVariant<kQ, kKv, kHeadDim, kTiles>>(arch, "transposed_decode.cu"), ...);
 }
 
 }  // namespace
@@ -101,6 +111,12 @@ int main(int argc, char** argv) {
     print_streams<Type::kBf16>(argv[1]);
     print_streams<Type::kFp16>(argv[1]);
     print_mla<Type::kBf16, Type::kE4m3>(argv[1]);
+    print_transposed<Type::kBf16, Type::kBf16, 64, 8, 16, 24, 32>(argv[1]);
+    print_transposed<Type::kBf16, Type::kBf16, 128, 8, 16, 24, 32>(argv[1]);
+    print_transposed<Type::kFp16, Type::kFp16, 64, 8, 16, 24, 32>(argv[1]);
+    print_transposed<Type::kFp16, Type::kFp16, 128, 8, 16, 24, 32>(argv[1]);
+    print_transposed<Type::kBf16, Type::kE4m3, 64, 8, 16, 32, 64>(argv[1]);
+    print_transposed<Type::kBf16, Type::kE4m3, 128, 8, 16, 24, 32, 48>(argv[1]);
   }
   return EXIT_SUCCESS;
 }

@@ -105,13 +105,15 @@ template <class V>
 __device__ __forceinline__ void zero_unseen_values(const Work& work, int first_key,
                                                    unsigned char* v, int thread, int threads,
                                                    int barrier) {
-  constexpr int kChunks = V::kHeadDim / 8;
+  constexpr int kPanelChunks = V::kPanelRowBytes / 16;
+  constexpr int kChunks = V::kPanels * kPanelChunks;
   for (int i = thread; i < 64 * kChunks; i += threads) {
     const int row = i / kChunks;
     const int chunk = i % kChunks;
     const int key = first_key + row;
     if (key < work.key_begin || key >= work.key_end) {
-      *reinterpret_cast<uint4*>(v + chunk / 8 * V::kPanelBytes + row * 128 + chunk % 8 * 16) =
+      *reinterpret_cast<uint4*>(v + chunk / kPanelChunks * V::kPanelBytes +
+                                row * V::kPanelRowBytes + chunk % kPanelChunks * 16) =
           make_uint4(0, 0, 0, 0);
     }
   }

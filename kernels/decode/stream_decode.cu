@@ -7,6 +7,7 @@
 #include "ptx.cuh"
 #include "stream_attend.cuh"
 #include "stream_join.cuh"
+#include "stream_kernel.cuh"
 #include "stream_load.cuh"
 #include "stream_ptx.cuh"
 #include "stream_variant.h"
@@ -49,6 +50,17 @@ class Consumer {
     output_scale_ = params.bmm2_scale != nullptr ? *params.bmm2_scale : params.output_scale;
   }
 
+  static __device__ __forceinline__ void init_barriers(unsigned char*) {}
+  static __device__ __forceinline__ void help(const CubistDecodeParams&, unsigned char*) {}
+
+  __device__ __forceinline__ void attend_range() {
+    StreamSchedule schedule(params_, V::kTileKv);
+    Work work;
+    Part part;
+    while (schedule.next(work, part)) attend_part(work, part);
+  }
+
+ private:
   __device__ __forceinline__ void attend_part(const Work& work, const Part& part) {
     const ConsumerRows rows = rows_of_consumer<V>(work, consumer_);
     // A warp without rows takes part in what the warpgroup does together and skips the rest.
@@ -70,7 +82,6 @@ class Consumer {
     if (has_rows) write_rows(params_, work, rows, sums, output_scale_);
   }
 
- private:
   __device__ __forceinline__ void attend_tiles(const Work& work, const RowLimits& limits,
                                                bool has_rows, StreamSums<V>& sums) {
     // Tiles wholly between these are seen by every row.
@@ -125,49 +136,10 @@ class Consumer {
   int owner_ = 0;  // the consumer whose turn the next tile is
 };
 
-template <class V>
-__device__ __forceinline__ void stream_decode(const CubistDecodeParams& params,
-                                              unsigned char* smem) {
-  const StageBarriers<V> barriers = {shared_address(smem + V::kBarrierOffset)};
-  // Uniform to the compiler, so that what depends on it stays in uniform registers.
-  const int warp = __shfl_sync(0xffffffffU, static_cast<int>(threadIdx.x) / 32, 0);
-  if (threadIdx.x == 0) {
-    for (int stage = 0; stage < V::kStages; ++stage) {
-      init_barrier(barriers.full(stage), 1);
-      init_barrier(barriers.empty(stage), V::kSharesTile ? 4 * V::kConsumers : 4);
-    }
-    fence_barrier_init();
-    fence_async_proxy();
-  }
-  __syncthreads();
-  release_following_kernel();
-  if (warp >= 4 * V::kConsumers) {
-    lower_registers<V::kProducerRegisters>();
-    if (warp == 4 * V::kConsumers) {
-      prefetch_tensor_map(&params.k_map);
-      prefetch_tensor_map(&params.v_map);
-      if (params.prefetch_kv == 0) wait_for_preceding_kernel();
-      TileLoader<V> loader(params, shared_address(smem), barriers);
-      StreamSchedule schedule(params, V::kTileKv);
-      Work work;
-      Part part;
-      while (schedule.next(work, part)) loader.load(work, part);
-    }
-  } else {
-    raise_registers<V::kConsumerRegisters>();
-    wait_for_preceding_kernel();
-    Consumer<V> consumer(params, smem, barriers, warp / 4);
-    StreamSchedule schedule(params, V::kTileKv);
-    Work work;
-    Part part;
-    while (schedule.next(work, part)) consumer.attend_part(work, part);
-  }
-}
-
 }  // namespace cubist_decode
 
 extern "C" __global__ void __launch_bounds__(cubist_decode::ThisVariant::kThreads, 1)
     CUBIST_ENTRY(const __grid_constant__ CubistDecodeParams params) {
   extern __shared__ __align__(1024) unsigned char smem[];
-  cubist_decode::stream_decode<cubist_decode::ThisVariant>(params, smem);
+  cubist_decode::stream_decode<cubist_decode::ThisVariant, cubist_decode::Consumer>(params, smem);
 }

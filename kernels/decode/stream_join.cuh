@@ -112,6 +112,22 @@ __device__ __forceinline__ void join_partial(StreamSums<V>& sums, const float4* 
   join_sums(sums, values, __ldcg(from + V::kHeadDim / 8 * 128));
 }
 
+/// Whether this warpgroup's part, which it has written, is the last of its item's to be there; the
+/// counter is zero again then. `half`: which of `halves` parts of the rows it has.
+__device__ __forceinline__ bool is_last_of_parts(const CubistDecodeParams& params, const Part& part,
+                                                 int halves, int half, int barrier, int* last) {
+  sync_named(barrier, 128);
+  if (threadIdx.x % 128 == 0) {
+    std::int32_t* counter =
+        params.counters +
+        (static_cast<std::int64_t>(part.batch) * gridDim.x + blockIdx.x) * halves + half;
+    *last = add_acquire_release(counter, 1) == part.last_group - part.first_group ? 1 : 0;
+    if (*last != 0) *counter = 0;
+  }
+  sync_named(barrier, 128);
+  return *last != 0;
+}
+
 /// Writes this CTA's part, and, where it is the last, joins all. True: `sums` are the rows' own and
 /// are to be written. Two parts: the last keeps its own in registers; more: all are read, in order.
 template <class V>
@@ -129,16 +145,7 @@ __device__ __forceinline__ bool join_groups(const CubistDecodeParams& params, co
     }
     __stcg(to + V::kHeadDim / 8 * 128, stats_of(sums));
   }
-  sync_named(barrier, 128);
-  if (threadIdx.x % 128 == 0) {
-    std::int32_t* counter =
-        params.counters +
-        (static_cast<std::int64_t>(part.batch) * gridDim.x + blockIdx.x) * kHalves + half;
-    *last = add_acquire_release(counter, 1) == part.last_group - part.first_group ? 1 : 0;
-    if (*last != 0) *counter = 0;
-  }
-  sync_named(barrier, 128);
-  const bool joins = *last != 0;
+  const bool joins = is_last_of_parts(params, part, kHalves, half, barrier, last);
   if (!joins || !has_rows) return joins;
   if (part.last_group == part.first_group + 1) {
     const int other = part.first_group + part.last_group - own_group;

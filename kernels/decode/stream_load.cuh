@@ -4,21 +4,21 @@
 
 #include "ptx.cuh"
 #include "stream_ptx.cuh"
-#include "stream_variant.h"
 #include "stream_work.cuh"
 
 namespace cubist_decode {
 
 /// Which stage a warp is at and how often it has been around: tile i of the CTA lies in stage
-/// i % kStages, counted without dividing.
-template <int kStages>
+/// i % kStages, counted without dividing. kStep: tiles from one of the warp's to its next.
+template <int kStages, int kStep = 1>
 struct StageCursor {
+  static_assert(kStages % kStep == 0, "a stage has one owner");
   int stage = 0;
   std::uint32_t parity = 0;
   __device__ __forceinline__ void advance() {
-    ++stage;
-    if (stage == kStages) {
-      stage = 0;
+    stage += kStep;
+    if (stage >= kStages) {
+      stage -= kStages;
       parity ^= 1U;
     }
   }
@@ -108,13 +108,14 @@ class TileLoader {
     const bool reads = has_box && page >= 0;
     const unsigned readers = __ballot_sync(0xffffffffU, reads);
     if (lane() == 0) {
-      arrive_expecting(full, static_cast<std::uint32_t>(__popc(readers) * page_size * 128));
+      arrive_expecting(full,
+                       static_cast<std::uint32_t>(__popc(readers) * page_size * V::kPanelRowBytes));
     }
     __syncwarp();
     if (reads) {
       const std::uint32_t to =
           (tensor == 0 ? k : v) +
-          static_cast<std::uint32_t>(panel * V::kPanelBytes + slot * page_size * 128);
+          static_cast<std::uint32_t>(panel * V::kPanelBytes + slot * page_size * V::kPanelRowBytes);
       copy_box(to, tensor == 0 ? &params_.k_map : &params_.v_map, full, 0, panel, kv_head_, page);
     }
   }

@@ -30,7 +30,8 @@ struct StreamVariant {
   // Bytes. A tile lies as panels of 64 elements, [head_dim / 64][64 rows][128 bytes], each swizzled
   // by 128 bytes; so does a consumer's copy of Q.
   static constexpr int kPanels = kHeadDim / 64;
-  static constexpr int kPanelBytes = 64 * 128;
+  static constexpr int kPanelRowBytes = 128;
+  static constexpr int kPanelBytes = 64 * kPanelRowBytes;
   static constexpr int kKvTileBytes = kPanels * kPanelBytes;
   static constexpr int kStageBytes = 2 * kKvTileBytes;
   // A multiple of the consumers where those split tiles, so that a stage always has one owner.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <span>
 
 #include "selector/geometry.h"
 
@@ -24,7 +25,7 @@ constexpr double kStart = 1.0;
 constexpr double kSequence = 3.9;
 constexpr double kGroupJoin = 3.1;
 constexpr double kGroupPart = 0.65;
-// A persistent kernel's time for 64 keys, an element of a row of K.
+// A persistent kernel's time for 64 keys, an element of a row of K: see PersistentCost.
 constexpr double kElement = 0.94 / 128.0;
 // An MLA kernel's: a launch, a sequence, 64 keys, parts that are joined, each of them, and what it
 // costs where groups end inside sequences. Fitted by hand to docs/results/h200-mla.md.
@@ -54,6 +55,39 @@ constexpr std::array<StaticCost, 16> kStaticCosts = {{
     {8, 128, 128, 2.18, 0.05, 1},
 }};
 
+/// A persistent kernel's time for 64 keys, and for a sequence (its rows of Q, its first keys and
+/// its output), over the model's.
+struct PersistentCost {
+  std::uint32_t bits;  ///< of an element of K
+  std::int32_t head_dim;
+  std::int32_t tile_q;
+  double tile;
+  double sequence;
+};
+constexpr std::array<PersistentCost, 17> kPersistentCosts = {{
+    {16, 64, 8, 0.94, 0.23},
+    {16, 64, 16, 0.94, 0.38},
+    {16, 64, 24, 0.94, 0.54},
+    {16, 64, 32, 0.94, 0.77},
+    {16, 64, 64, 0.98, 0.46},
+    {16, 64, 128, 1.06, 0.77},
+    {16, 128, 16, 0.95, 0.31},
+    {16, 128, 24, 0.95, 0.41},
+    {16, 128, 32, 0.96, 0.62},
+    {16, 128, 64, 0.98, 0.46},
+    {16, 128, 128, 1.10, 1.15},
+    {8, 64, 16, 0.55, 0.51},
+    {8, 64, 32, 0.62, 0.92},
+    {8, 64, 64, 0.98, 1.54},
+    {8, 128, 16, 0.49, 0.54},
+    {8, 128, 32, 0.51, 0.90},
+    {8, 128, 48, 0.61, 2.05},
+}};
+// A persistent kernel copies a page's rows 128 bytes at a time where the page is smaller than a
+// tile; the copy engine takes so many microseconds for each copy, however short.
+constexpr double kCopy = 0.063;
+constexpr std::int64_t kCopyBits = 1024;
+
 DecodeModel make_shipped_model() {
   DecodeModel model;
   model.source = "the shipped model";
@@ -78,19 +112,25 @@ DecodeModel make_shipped_model() {
   return model;
 }
 
-/// The row of a kernel, or of the next larger tile; a head size without rows costs what twice or
-/// half of it does.
-StaticCost static_cost(const DecodeModel& model, const KernelTraits& traits) {
+/// The row of a kernel, or of the next larger tile, of the head size next to its own.
+template <class Rows>
+auto cost_of(const Rows& rows, const KernelTraits& traits) {
   const std::uint32_t bits = dtype_bits(traits.dtype_k) <= 8 ? 8 : 16;
   const std::int32_t head_dim = std::clamp<std::int32_t>(traits.head_dim_qk, 64, 128);
-  const double factor = static_cast<double>(traits.head_dim_qk) / head_dim;
-  StaticCost found = model.static_costs[model.num_static_costs - 1];
-  for (std::size_t i = 0; i < model.num_static_costs; ++i) {
-    const StaticCost& cost = model.static_costs[i];
+  auto found = rows.back();
+  for (const auto& cost : rows) {
     if (cost.bits != bits || cost.head_dim != head_dim) continue;
     found = cost;
     if (cost.tile_q >= traits.tile_q) break;
   }
+  return found;
+}
+
+/// A head size without rows costs what twice or half of it does.
+StaticCost static_cost(const DecodeModel& model, const KernelTraits& traits) {
+  StaticCost found = cost_of(std::span(model.static_costs.data(), model.num_static_costs), traits);
+  const double factor = static_cast<double>(traits.head_dim_qk) /
+                        std::clamp<std::int32_t>(traits.head_dim_qk, 64, 128);
   found.alone *= factor;
   found.more *= factor;
   if (factor > 1.0) found.per_sm = 1;
@@ -172,12 +212,23 @@ DecodeSplit split_mla(const DecodeModel& model, const Request& request, const Ke
   return best;
 }
 
+/// Microseconds that copying 64 keys takes at least.
+double copy_time(const Request& request, const KernelTraits& traits) {
+  if (request.page_size >= traits.tile_kv) return 0.0;
+  const std::int64_t row_bits = std::int64_t{dtype_bits(traits.dtype_k)} * traits.head_dim_qk;
+  return kCopy * static_cast<double>(2 * ceil_div(row_bits, kCopyBits)) * traits.tile_kv /
+         request.page_size;
+}
+
 /// Of a persistent kernel, one wave.
-double group_time(const DecodeModel& model, std::int64_t batch, std::int64_t tiles,
-                  std::int64_t groups, std::int32_t head_dim) {
-  const double a_group = static_cast<double>(batch) / static_cast<double>(groups);
-  double time = model.start + model.sequence * std::max(1.0, a_group) +
-                static_cast<double>(ceil_div(tiles, groups)) * model.element * head_dim;
+double group_time(const DecodeModel& model, const Request& request, const KernelTraits& traits,
+                  std::int64_t tiles, std::int64_t groups) {
+  const PersistentCost cost = cost_of(kPersistentCosts, traits);
+  const double tile =
+      std::max(cost.tile * model.element * traits.head_dim_qk, copy_time(request, traits));
+  const double a_group = static_cast<double>(request.batch) / static_cast<double>(groups);
+  double time = model.start + cost.sequence * model.sequence * std::max(1.0, a_group) +
+                static_cast<double>(ceil_div(tiles, groups)) * tile;
   if (groups > 1) time += model.group_join + model.group_part * std::max(1.0, 1.0 / a_group);
   return time;
 }
@@ -186,7 +237,7 @@ DecodeSplit split_persistent(const DecodeModel& model, const Request& request,
                              const KernelTraits& traits, std::int64_t columns) {
   const std::int64_t tiles = tiles_of_sequence(request, traits) * request.batch;
   const std::int64_t groups = std::clamp<std::int64_t>(request.num_sms / columns, 1, tiles);
-  const double time = group_time(model, request.batch, tiles, groups, traits.head_dim_qk);
+  const double time = group_time(model, request, traits, tiles, groups);
   return {columns, static_cast<std::int32_t>(groups),
           static_cast<double>(ceil_div(columns, request.num_sms)) * time};
 }
@@ -221,8 +272,7 @@ double modelled_us(const DecodeModel& model, const Request& request, const Kerne
     return waves * mla_time(model, request.batch, tiles * request.batch, num_ctas_kv);
   }
   if (traits.scheduler == TileScheduler::kPersistent) {
-    return waves *
-           group_time(model, request.batch, tiles * request.batch, num_ctas_kv, traits.head_dim_qk);
+    return waves * group_time(model, request, traits, tiles * request.batch, num_ctas_kv);
   }
   return split_time(model, static_cost(model, traits), request.num_sms, tiles,
                     columns * request.batch, num_ctas_kv);
