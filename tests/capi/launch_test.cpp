@@ -1,6 +1,7 @@
 // Selecting many at once, selecting and launching in one call, bounds of workspaces, and a look
 // behind the addresses of a call.
 
+#include <fstream>
 #include <random>
 #include <string>
 #include <thread>
@@ -101,6 +102,47 @@ TEST_CASE("select and launch in one call selects once for each problem and conte
   REQUIRE(launch(nullptr) == CUBIST_STATUS_OK);
   CHECK(selections() == before + 4);
   CHECK(fake_cuda().launches().size() == 12);
+}
+
+TEST_CASE("a rule file of the options decides what is selected and launched, and explain says so") {
+  CRig rig;
+  const cubist::test::Scratch folder;
+  const std::string rules = folder / "rules.json";
+  std::ofstream(rules) << R"({"schema": "cubist.overrides", "schema_version": 1, "rules": [
+    {"name": "wide", "reason": "a test", "force": {"tile_q": 64, "scheduler": "static"}}]})";
+  const char* manifests[] = {CUBIST_SOURCE_DIR "/manifests/cubist-decode.json"};
+  cubist_runtime_options options = CUBIST_RUNTIME_OPTIONS_INIT;
+  options.manifests = manifests;
+  options.num_manifests = 1;
+  options.overrides = rules.c_str();
+  const std::string store = folder / "store";
+  options.store_dir = store.c_str();
+  cubist_runtime* runtime = nullptr;
+  REQUIRE(cubist_runtime_open(&options, &runtime) == CUBIST_STATUS_OK);
+  cubist_selection* selection = nullptr;
+  REQUIRE(cubist_runtime_select(runtime, &rig.problem, &rig.device, &selection) ==
+          CUBIST_STATUS_OK);
+  cubist_plan_info plan = CUBIST_PLAN_INFO_INIT;
+  REQUIRE(cubist_selection_get_plan(selection, 0, &plan) == CUBIST_STATUS_OK);
+  CHECK_THAT(std::string(plan.kernel), Contains("h64_q64_sm90a"));
+  const char* text = nullptr;
+  REQUIRE(cubist_selection_explain(selection, &text) == CUBIST_STATUS_OK);
+  CHECK_THAT(std::string(text), Contains("rule 'wide' forces"));
+  cubist_workspace_info bound = CUBIST_WORKSPACE_INFO_INIT;
+  CHECK(cubist_runtime_get_workspace_bound(runtime, &rig.problem, &rig.device, &bound) ==
+        CUBIST_STATUS_OK);
+  cubist_workspace_info need = CUBIST_WORKSPACE_INFO_INIT;
+  REQUIRE(cubist_selection_get_workspace(selection, &need) == CUBIST_STATUS_OK);
+  CHECK(need.size_bytes <= bound.size_bytes);
+  rig.args.workspace_size = bound.size_bytes;
+  std::vector<uint8_t> workspace(bound.size_bytes + 256, 0);
+  rig.args.workspace = reinterpret_cast<void*>(
+      (reinterpret_cast<std::uintptr_t>(workspace.data()) + 255) / 256 * 256);
+  CHECK(cubist_selection_launch(selection, &rig.args, nullptr) == CUBIST_STATUS_OK);
+  REQUIRE(fake_cuda().launches().size() == 1);
+  CHECK_THAT(fake_cuda().launches()[0].function, Contains("h64_q64_sm90a"));
+  CHECK(cubist_selection_destroy(selection) == CUBIST_STATUS_OK);
+  CHECK(cubist_runtime_destroy(runtime) == CUBIST_STATUS_OK);
 }
 
 TEST_CASE("many threads launch through one runtime, selection and memo") {
