@@ -99,14 +99,13 @@ def shipped():
 
 
 def chosen_of(ways):
-    """The ways that the rules compare: of each kind the smallest tile that holds all rows, else the largest."""
+    """The ways that the rules compare: of static kernels the smallest tile that holds all rows, else the largest."""
     def suits(row):
         tile, rows = key_of(row)[2], row["s_qo"] * (12 if row["shape"] == "S1" else 8)
         return (0, tile) if tile >= rows else (1, -tile)
-    for persistent in (False, True):
-        kind = [row for row in ways if key_of(row)[3] == persistent]
-        best = min(map(suits, kind), default=None)
-        yield from (row for row in kind if suits(row) == best)
+    static = [row for row in ways if not key_of(row)[3]]
+    best = min(map(suits, static), default=None)
+    return [row for row in ways if key_of(row)[3] or suits(row) == best]
 
 
 def judge(rows, table):

@@ -42,10 +42,13 @@ std::string decode_ctas_text(const Request& request, const LaunchPlan& plan) {
 /// Among the serving kernels of the chosen one's scheduler alone: each scheduler has its own tiles.
 std::string decode_tile_text(const Request& request, const KernelTraits& chosen) {
   const std::int64_t rows = std::int64_t{request.heads_per_kv} * request.max_q_len;
-  return fmt::format("{} heads x {} tokens = {} rows: tile_q {}, the {} of the {} kernels{}",
-                     request.heads_per_kv, request.max_q_len, rows, chosen.tile_q,
-                     chosen.tile_q >= rows ? "smallest" : "largest", to_string(chosen.scheduler),
-                     chosen.tile_q >= rows ? " that holds them all" : "; none holds them all");
+  std::string why = "of the persistent kernels the one of least modelled time";
+  if (chosen.scheduler == TileScheduler::kStatic) {
+    why = chosen.tile_q >= rows ? "the smallest of the static kernels that holds them all"
+                                : "the largest of the static kernels; none holds them all";
+  }
+  return fmt::format("{} heads x {} tokens = {} rows: tile_q {}, {}", request.heads_per_kv,
+                     request.max_q_len, rows, chosen.tile_q, why);
 }
 
 void explain_decode(const PackTable& pack, const Request& request, const Selection& selection,

@@ -137,18 +137,26 @@ Misfits cubist_decode_misfits(const Request& request, const KernelTraits& traits
 
 std::array<DecodeOption, 2> decode_options(const PackTable& pack, const Request& request) {
   const std::int64_t rows = std::int64_t{request.heads_per_kv} * request.max_q_len;
-  std::array<const KernelRecord*, 2> best = {nullptr, nullptr};
+  const DecodeModel& model = decode_model_of(pack.pack());
+  const KernelRecord* of_static = nullptr;
+  DecodeOption persistent;
   for (const std::uint32_t index : pack.group_members(pack.find_group(request.wanted))) {
     const KernelRecord& record = pack.pack().kernels[index];
     if (!cubist_decode_misfits(request, record.traits).none()) continue;
-    const KernelRecord*& of_its_kind = best[is_persistent(record) ? 1 : 0];
-    if (of_its_kind == nullptr || suits_better(record, *of_its_kind, rows)) of_its_kind = &record;
+    if (!is_persistent(record)) {
+      if (of_static == nullptr || suits_better(record, *of_static, rows)) of_static = &record;
+      continue;
+    }
+    const DecodeOption option = option_of(model, request, record);
+    const double us = option.split.microseconds;
+    const double least = persistent.split.microseconds;
+    if (persistent.record == nullptr || us < least ||
+        (us == least && suits_better(record, *persistent.record, rows))) {
+      persistent = option;
+    }
   }
-  std::array<DecodeOption, 2> options;
-  for (std::size_t i = 0; i < best.size(); ++i) {
-    if (best[i] != nullptr) options[i] = option_of(decode_model_of(pack.pack()), request, *best[i]);
-  }
-  return options;
+  return {of_static == nullptr ? DecodeOption{} : option_of(model, request, *of_static),
+          persistent};
 }
 
 void answer_from_cubist_decode(const PackTable& pack, const Request& request, Selection& selection,

@@ -18,10 +18,10 @@ struct PackAnswer;
 ///
 /// A kernel serves when types and head size are its own, the cubin runs on the device, the page is
 /// a power of two up to 128 and the mask is causal (a window is a parameter; dense is causal for
-/// one query token); a persistent kernel wants pages of 16 or more. Of the static and of the
-/// persistent ones the smallest tile_q that holds all heads_per_kv * max_q_len rows is taken, the
-/// largest where none does; between the two a model of their time decides. Strict or not is the
-/// same: nothing is asked for that is not there.
+/// one query token); a persistent kernel wants pages of 16 or more. Of the static ones the smallest
+/// tile_q that holds all heads_per_kv * max_q_len rows is taken, the largest where none does; among
+/// it and the persistent ones a model of their time decides. Strict or not is the same: nothing is
+/// asked for that is not there.
 Status check_entry_cubist_decode(const Request& request);
 
 void answer_from_cubist_decode(const PackTable& pack, const Request& request, Selection& selection,
