@@ -75,6 +75,19 @@ TEST_CASE("a persistent kernel is launched with its tensor maps and workspace") 
   CHECK_THAT(run.out, Contains("outputs with float64"));
 }
 
+TEST_CASE("an e4m3 cache goes to a persistent kernel, whose maps are of bytes") {
+  const Fixture fixture;
+  for (const char* head_dim : {"64", "128"}) {
+    const ToolRun run = fixture.launch({"--num-q-heads", "8", "--num-kv-heads", "4", "--head-dim",
+                                        head_dim, "--batch", "8", "--max-kv-len", "2000",
+                                        "--page-size", "64", "--dtype-kv", "e4m3"});
+    CAPTURE(run.out, run.err);
+    CHECK(run.exit_code == 0);
+    CHECK_THAT(run.out, Contains("_kv_e4m3_") && Contains("_stream_sm90a"));
+    CHECK_THAT(run.out, Contains("outputs with float64"));
+  }
+}
+
 TEST_CASE("an MLA launch has one copy of the cache") {
   const Fixture fixture;
   const ToolRun run = fixture.launch(
