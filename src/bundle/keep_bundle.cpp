@@ -95,7 +95,7 @@ Status keep_bundle(const Bundle& bundle, const Store& store, const InstallOption
                    InstallReport& report) {
   store.sweep();
   const std::string target = bundle_path(store.root(), bundle.identity());
-  const Status there = check_copy(bundle, target, options);
+  Status there = check_copy(bundle, target, options);
   if (!there && there.error().code() == StatusCode::kInterrupted) return there;
   CUBIST_ASSIGN_OR_RETURN(const auto missing, missing_kernels(bundle, store, false));
   const bool broken = !there && there.error().code() == StatusCode::kIntegrity;

@@ -68,7 +68,7 @@ Result<std::shared_ptr<const BundleShelf::Layer>> BundleShelf::layer(const std::
   now->settled = ::time(nullptr) - now->folder.st_mtim.tv_sec > kSettled;
   CUBIST_ASSIGN_OR_RETURN(const std::vector<std::string> names, names_in_store_folder(path, 1));
   for (const std::string& name : names) {
-    const std::string file = path + "/" + name;
+    const std::string file = fmt::format("{}/{}", path, name);
     if (!is_bundle_name(name)) {
       now->strangers.push_back(file);
       continue;
