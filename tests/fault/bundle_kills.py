@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 
+import killing
 from made_release import PREFIX, Release, StoreView
 
 KERNELS = 300
@@ -85,7 +86,7 @@ class Kills:
                                  "--source", self.root], capture_output=True, text=True, check=False)
         self.expect((served.returncode == 0) == (not missing), f"fetch --offline: {served.returncode} {served.stderr}")
 
-    def round(self):
+    def one_round(self):
         bundle, text, signature = self.random.choice(self.bundles)
         before = self.prepare()
         unpack = self.random.random() < 0.5
@@ -109,21 +110,18 @@ class Kills:
         self.expect(self.manifest.read_text() == text, "another manifest")
         self.expect(self.manifest.with_suffix(".json.minisig").read_text() == signature, "another signature")
 
+    def measure(self):
+        """How long an install takes is learnt on the way."""
 
-def main():
-    tool, source_dir = sys.argv[1:3]
-    kills = int(sys.argv[3]) if len(sys.argv) > 3 else 300
-    seed = int(sys.argv[4]) if len(sys.argv) > 4 else 1
-    matrix = Kills(tool, source_dir, seed)
-    try:
-        while matrix.figures["kills"] < kills:
-            matrix.round()
-    except AssertionError as error:
-        print(f"FAILED: {error}")
-        return 1
-    shutil.rmtree(matrix.folder)
-    print(f"seed {seed}: " + ", ".join(f"{name} {count}" for name, count in matrix.figures.items()))
-    return 0
+    def all_kills(self):
+        return self.figures["kills"]
+
+    def report(self, seconds):
+        print(", ".join(f"{name} {count}" for name, count in self.figures.items()) + f"; {seconds:.0f} s, 0 violations")
+
+    def end(self, keep):
+        if not keep:
+            shutil.rmtree(self.folder)
 
 
-sys.exit(main())
+sys.exit(killing.run(Kills, 300))

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 
+import killing
 from made_release import Release, StoreView
 from nginx import Nginx
 
@@ -34,6 +35,7 @@ class Matrix:
         self.store = StoreView(self.root, self.release)
         self.total = sum(map(len, self.release.bytes.values()))
         self.took = {name: 0.1 for name in OPERATIONS}
+        self.rounds = 0
         self.figures = {name: dict(kills=0, survived=0, temporary=0, incomplete=0) for name in OPERATIONS}
 
     def command(self, operation):
@@ -131,6 +133,10 @@ class Matrix:
                 self.run("fetch")
             self.took[operation] = sorted(times)[len(times) // 2] * 1.1
 
+    def one_round(self):
+        self.kill_one_round(OPERATIONS[self.rounds % len(OPERATIONS)])
+        self.rounds += 1
+
     def all_kills(self):
         return sum(one["kills"] for one in self.figures.values())
 
@@ -147,28 +153,4 @@ class Matrix:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def main():
-    tool, source_dir = sys.argv[1:3]
-    wanted = int(sys.argv[3]) if len(sys.argv) > 3 else 1000
-    seed = int(sys.argv[4]) if len(sys.argv) > 4 else 1
-    matrix = Matrix(tool, source_dir, seed)
-    begun = time.monotonic()
-    keep = True
-    try:
-        matrix.measure()
-        round_number = 0
-        while matrix.all_kills() < wanted:
-            matrix.kill_one_round(OPERATIONS[round_number % len(OPERATIONS)])
-            round_number += 1
-        matrix.report(time.monotonic() - begun)
-    except AssertionError as problem:
-        print(f"kill_matrix: {problem} (seed {seed})", file=sys.stderr)
-        return 1
-    else:
-        keep = False
-    finally:
-        matrix.end(keep)
-    return 0
-
-
-sys.exit(main())
+sys.exit(killing.run(Matrix, 1000))

@@ -17,6 +17,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+import killing  # noqa: E402
 from made_release import Release, StoreView  # noqa: E402
 from oci_registry import DockerRegistry  # noqa: E402
 
@@ -30,6 +31,7 @@ class Matrix:
     def __init__(self, tool, source_dir, seed):
         self.tool, self.random = tool, random.Random(seed)
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cubist-pull-"))
+        os.environ.update(CUBIST_CONFIG="", CUBIST_PROJECT="", CUBIST_MANIFESTS=f"{source_dir}/manifests")
         self.release = Release(source_dir, self.folder, KERNELS)
         self.release.document["name"] = "made"  # the name of a shipped manifest is taken
         self.registry = DockerRegistry(self.folder / "registry")
@@ -41,6 +43,7 @@ class Matrix:
         self.root, self.file = self.folder / "store", self.folder / "pulled.zip"
         self.store = StoreView(self.root, self.release)
         self.took = {}
+        self.rounds = 0
         self.figures = {name: dict(kills=0, survived=0, partial=0, incomplete=0) for name in OPERATIONS}
 
     def do(self, *arguments):
@@ -87,7 +90,9 @@ class Matrix:
             return self.file.exists()
         return not (self.store.missing() if operation == "store" else self.store.no_entries())
 
-    def one_round(self, operation):
+    def one_round(self):
+        operation = OPERATIONS[self.rounds % len(OPERATIONS)]
+        self.rounds += 1
         self.prepare(operation)
         processes = [subprocess.Popen(self.command(operation), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                      for _ in range(self.random.choice(PARALLEL))]
@@ -126,28 +131,10 @@ class Matrix:
         print(f"{self.all_kills()} kills in {seconds:.0f} s: 0 wrong bytes, 0 manifests before their kernels, 0 pulls that the "
               f"same command did not complete, 0 files left past it")
 
-
-def main():
-    tool, source_dir = sys.argv[1:3]
-    os.environ.update(CUBIST_CONFIG="", CUBIST_PROJECT="", CUBIST_MANIFESTS=f"{source_dir}/manifests")
-    wanted = int(sys.argv[3]) if len(sys.argv) > 3 else 300
-    seed = int(sys.argv[4]) if len(sys.argv) > 4 else 1
-    matrix = Matrix(tool, source_dir, seed)
-    begun = time.monotonic()
-    try:
-        matrix.measure()
-        rounds = 0
-        while matrix.all_kills() < wanted:
-            matrix.one_round(OPERATIONS[rounds % len(OPERATIONS)])
-            rounds += 1
-        matrix.report(time.monotonic() - begun)
-    except AssertionError as problem:
-        print(f"pull_matrix: {problem} (seed {seed})", file=sys.stderr)
-        return 1
-    finally:
-        matrix.registry.end()
-    shutil.rmtree(matrix.folder)
-    return 0
+    def end(self, keep):
+        self.registry.end()
+        if not keep:
+            shutil.rmtree(self.folder)
 
 
-sys.exit(main())
+sys.exit(killing.run(Matrix, 300))
