@@ -13,7 +13,7 @@ struct PulledIntoStore {
 };
 
 /// A bundle into a store, and its manifests behind it. The manifests are read and checked before
-/// any kernel is asked for. Then the rest of the file comes, and is kept as it is, or, with
+/// any kernel is asked for; of a small bundle, while it is. Then the rest of the file comes, and is kept as it is, or, with
 /// install.unpack, unpacked by bundle::install_kernels, where shards of which the store has every
 /// kernel are not asked for. A file that is kept is held to the digests of its layers; its kernels
 /// are hashed when they are used. Where no kernel is missing nothing more is asked for. What a run

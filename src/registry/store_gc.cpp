@@ -95,7 +95,7 @@ Result<std::vector<Candidate>> list_candidates(const Store& store, const GcOptio
   for (const std::string& name : bundles) {
     if (!is_bundle_name(name)) continue;
     CUBIST_RETURN_IF_ERROR(
-        add_candidate(look_into_bundle(folder + "/" + name, options), candidates));
+        add_candidate(look_into_bundle(fmt::format("{}/{}", folder, name), options), candidates));
   }
   std::sort(candidates.begin(), candidates.end(), &older);
   return candidates;

@@ -127,6 +127,18 @@ TEST_CASE("an entry goes before a bundle, and the entry of any layer before any 
   CHECK(other.open_verified(shelved.records[1]).value());
 }
 
+TEST_CASE("where a kernel is an entry no bundle is opened") {
+  const Shelved shelved;
+  REQUIRE(shelved.store.install(verified(shelved.bytes[0])));
+  std::ofstream(bundle_path(shelved.store.root(), digest_of_number(2))) << "no bundle";
+  const Warnings warnings;
+  CHECK(shelved.served(0) == shelved.bytes[0]);
+  CHECK(shelved.store.find(shelved.records[0]).value());
+  CHECK(warnings.texts.empty());
+  CHECK(shelved.served(1) == shelved.bytes[1]);
+  CHECK(warnings.texts.size() == 1);
+}
+
 TEST_CASE("a bundle in a store that cannot be written serves") {
   const Shelved shelved;
   ::chmod(shelved.path.c_str(), 0444);
