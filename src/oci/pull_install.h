@@ -13,13 +13,14 @@ struct PulledIntoStore {
 };
 
 /// A bundle into a store, and its manifests behind it. The manifests are read and checked before
-/// any kernel is asked for; of a small bundle, while it is. Then the rest of the file comes, and is kept as it is, or, with
-/// install.unpack, unpacked by bundle::install_kernels, where shards of which the store has every
-/// kernel are not asked for. A file that is kept is held to the digests of its layers; its kernels
-/// are hashed when they are used. Where no kernel is missing nothing more is asked for. What a run
-/// that is stopped has brought lies in <store>/tmp/<digest>.resume for a day.
+/// any kernel is asked for; those of a small bundle come meanwhile. Then the rest of the file
+/// comes, and is kept as it is, or, with install.unpack, unpacked by bundle::install_kernels, where
+/// shards of which the store has every kernel are not asked for. A file that is kept is held to the
+/// digests of its layers; its kernels are hashed when they are used. Where no kernel is missing
+/// nothing more is asked for. What a run that is stopped has brought lies in
+/// <store>/tmp/<digest>.resume for a day.
 ///
-/// accept  asked with the bundle before any kernel is; may be empty
+/// accept  asked with the bundle once its manifests are checked; may be empty
 /// errors  those of pull_pieces(), accept(), bundle::admit() and bundle::install()
 Result<PulledIntoStore> pull_into_store(
     const RemoteBundle& remote, const Store& store, Clients& clients, const PullOptions& options,
