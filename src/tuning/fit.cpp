@@ -33,23 +33,24 @@ StaticKey key_of(const KernelTraits& traits) {
   return {dtype_bits(traits.dtype_k) <= 8 ? 8U : 16U, traits.head_dim_qk, traits.tile_q};
 }
 
-/// The model's row of a kernel, made where there is none. Rows stay sorted as the rules walk them.
-StaticCost& row_of(DecodeModel& model, const StaticKey& key) {
-  const auto [bits, head_dim, tile_q] = key;
+/// 16 bits before 8, then by head_dim and tile_q, as the rules walk them.
+auto place_of(const StaticCost& cost) {
+  return std::tuple(-static_cast<int>(cost.bits), cost.head_dim, cost.tile_q);
+}
+
+/// The model's row of a kernel, made where there is none; null where there is no room for one more.
+StaticCost* row_of(DecodeModel& model, const StaticKey& key) {
+  const StaticCost wanted = {std::get<0>(key), std::get<1>(key), std::get<2>(key), 1.0, 0.0, 1};
   const auto begin = model.static_costs.begin();
-  auto end = begin + static_cast<std::ptrdiff_t>(model.num_static_costs);
-  const auto found = std::find_if(begin, end, [&](const StaticCost& cost) {
-    return cost.bits == bits && cost.head_dim == head_dim && cost.tile_q == tile_q;
-  });
-  if (found != end || model.num_static_costs == model.static_costs.size()) return *found;
-  *end++ = {bits, head_dim, tile_q, 1.0, 0.0, 1};
+  const auto end = begin + static_cast<std::ptrdiff_t>(model.num_static_costs);
+  const auto at = std::find_if(
+      begin, end, [&](const StaticCost& cost) { return place_of(cost) >= place_of(wanted); });
+  if (at != end && place_of(*at) == place_of(wanted)) return &*at;
+  if (model.num_static_costs == model.static_costs.size()) return nullptr;
+  std::move_backward(at, end, end + 1);
+  *at = wanted;
   ++model.num_static_costs;
-  const auto order = [](const StaticCost& a, const StaticCost& b) {
-    return std::tuple(-static_cast<int>(a.bits), a.head_dim, a.tile_q) <
-           std::tuple(-static_cast<int>(b.bits), b.head_dim, b.tile_q);
-  };
-  std::stable_sort(begin, end, order);
-  return row_of(model, key);
+  return &*at;
 }
 
 /// first, first * step, ... : `count` of them.
@@ -82,7 +83,9 @@ void take_best(DecodeModel& model, StaticCost& row, const Rows& rows, double& le
 
 /// Over a wide grid, then over finer ones around what was found.
 void fit_static(DecodeModel& model, const StaticKey& key, const Rows& rows) {
-  StaticCost& row = row_of(model, key);
+  StaticCost* const found = row_of(model, key);
+  if (found == nullptr) return;
+  StaticCost& row = *found;
   double least = std::numeric_limits<double>::max();
   take_best(model, row, rows, least, powers(0.25, 1.15, 26), powers(0.05, 1.3, 18), 1, 4);
   for (const double step : {1.03, 1.006}) {

@@ -36,6 +36,7 @@ Judgement judge(const selector::DecodeModel& model, std::span<const Measured> ro
   result.problems = problems.size();
   if (problems.empty()) return result;
   std::vector<double> ratios;
+  ratios.reserve(problems.size());
   for (const auto& [number, ways] : problems) ratios.push_back(ways.chosen->us / ways.fastest->us);
   std::sort(ratios.begin(), ratios.end());
   result.mean =
