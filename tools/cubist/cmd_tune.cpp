@@ -67,7 +67,7 @@ struct TuneGpu {
   std::unique_ptr<GpuSession> session;
 };
 
-Result<TuneGpu> open_gpu(int ordinal) {
+Result<TuneGpu> open_tune_gpu(int ordinal) {
   TuneGpu gpu;
   CUBIST_ASSIGN_OR_RETURN(gpu.driver, driver::Driver::open());
   CUBIST_ASSIGN_OR_RETURN(gpu.device, driver::query_device(*gpu.driver, ordinal));
@@ -166,7 +166,7 @@ Status write_model(const TuneArguments& arguments, const Tuned& tuned) {
 Status run_tune(const TuneArguments& arguments, CommonOptions& common) {
   TuneGpu gpu;  // before the runtime: see TuneGpu
   CUBIST_ASSIGN_OR_RETURN(const auto runtime, open_runtime(arguments));
-  CUBIST_ASSIGN_OR_RETURN(gpu, open_gpu(arguments.gpu));
+  CUBIST_ASSIGN_OR_RETURN(gpu, open_tune_gpu(arguments.gpu));
   const InterruptGuard interrupts;
   TuneMeasure::Options options;
   options.grid = arguments.full ? tuning::Grid::kFull : tuning::Grid::kQuick;
