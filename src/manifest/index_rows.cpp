@@ -54,19 +54,17 @@ std::vector<std::uint8_t> RowWriter::take() {
 
 void write_pack_row(RowWriter& out, const Pack& pack) {
   out.text(pack.name).text(pack.version).text(pack.license);
-  out.number(pack.family).number(pack.revision).number(pack.param_layout);
-  out.number(static_cast<std::uint8_t>(pack.min_driver / 1000 * 10 + pack.min_driver % 1000 / 10));
+  out.number(pack.family).number(pack.revision).number(pack.param_layout).zeros(1);
   out.number(static_cast<std::uint32_t>(pack.sources.size()));
-  out.number(static_cast<std::uint32_t>(pack.kernels.size())).zeros(12);
+  out.number(static_cast<std::uint32_t>(pack.kernels.size()));
+  out.number(pack.min_driver).zeros(8);
 }
 
 void read_pack_row(RowReader& row, Pack& pack, std::uint32_t& sources, std::uint32_t& kernels) {
   row.text(pack.name).text(pack.version).text(pack.license);
   row.word(pack.family, KernelFamily::kCubistAux).word(pack.revision, HeuristicRevision::kNone);
-  row.word(pack.param_layout, ParamLayout::kCubistFuseScales1);
-  std::uint8_t min_driver = 0;
-  row.number(min_driver).number(sources).number(kernels);
-  pack.min_driver = min_driver < 10 ? 0 : min_driver / 10 * 1000 + min_driver % 10 * 10;
+  row.word(pack.param_layout, ParamLayout::kCubistFuseScales1).skip(1);
+  row.number(sources).number(kernels).number(pack.min_driver);
 }
 
 void write_source_row(RowWriter& out, const Source& source) {

@@ -16,9 +16,8 @@ namespace cubist {
 
 // Rows of a kernel index (kernel_index.cpp), field after field without gaps:
 //
-//   pack    name, version, license (8 each) | family, revision, param_layout (1 each)
-//           | min_driver (1): 10 * major + minor, 0 where it is not said
-//           | sources, kernels (4 each) | 0 (12)
+//   pack    name, version, license (8 each) | family, revision, param_layout (1 each), 0 (1)
+//           | sources, kernels (4 each) | min_driver (4) | 0 (8)
 //   source  location, prefix (8 each) | kind (1), 0 (7)
 //   kernel  sha256 (32) | size (8) | name, path (8 each) | KernelTraits as it lies in memory, 0
 //           between its members

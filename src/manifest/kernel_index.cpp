@@ -34,7 +34,7 @@ namespace {
 
 constexpr std::array<std::uint8_t, 8> kMagic = {'C', 'U', 'B', 'I', 'S', 'T', 'K', 'I'};
 // One more whenever a row changes, or a rule of manifests gets stricter.
-constexpr std::uint32_t kFormat = 2;
+constexpr std::uint32_t kFormat = 3;
 constexpr std::uint32_t kLayout = kNumTraitMembers << 16 | kKernelRowBytes;
 constexpr std::size_t kHeadBytes = 176;
 constexpr std::size_t kChecked = 32;
