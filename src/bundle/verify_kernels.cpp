@@ -1,10 +1,11 @@
 #include "bundle/verify_kernels.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <optional>
-#include <thread>
-#include <vector>
+
+#include "base/threads.h"
 
 namespace cubist::bundle {
 
@@ -17,11 +18,11 @@ Status verify_kernels(const Bundle& bundle, unsigned threads, const std::atomic<
   std::size_t failed_at = count;  // of the lowest kernel that failed, and why
   std::optional<Error> error;
   const auto stopped = [&] { return cancel != nullptr && *cancel; };
-  const auto work = [&](bool tells) {
+  on_threads(std::min<std::size_t>(threads, count), [&](unsigned number) {
     for (std::size_t i = next++; i < count && !stopped(); i = next++) {
       const auto cubin = bundle.read_kernel(i);
       ++done;
-      if (tells && progress) progress(done);
+      if (number == 0 && progress) progress(done);
       if (cubin) continue;
       next = count;  // those before it are with other threads already
       const std::lock_guard lock(mutex);
@@ -30,11 +31,7 @@ Status verify_kernels(const Bundle& bundle, unsigned threads, const std::atomic<
         error = cubin.error();
       }
     }
-  };
-  std::vector<std::thread> workers;
-  for (unsigned i = 1; i < threads; ++i) workers.emplace_back(work, false);
-  work(true);
-  for (std::thread& worker : workers) worker.join();
+  });
   if (error) return tl::unexpected<Error>(std::move(*error));
   if (stopped()) return fail(StatusCode::kInterrupted, "stopped; not every kernel was hashed");
   return {};

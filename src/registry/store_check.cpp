@@ -1,12 +1,13 @@
 #include "registry/store_check.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <iterator>
 #include <mutex>
-#include <thread>
 #include <unordered_set>
 
+#include "base/threads.h"
 #include "registry/entry_file.h"
 #include "registry/store_file.h"
 
@@ -42,12 +43,9 @@ class Checker {
 
   Result<CheckReport> run() {
     const auto begun = Clock::now();
-    std::vector<std::thread> threads;
-    const std::size_t count = std::clamp<std::size_t>(options_.threads, 1, entries_.size() + 1);
-    threads.reserve(count);
-    for (std::size_t i = 0; i < count; ++i) threads.emplace_back([this] { work(); });
-    if (options_.progress) watch();
-    for (std::thread& thread : threads) thread.join();
+    on_threads(std::min<std::size_t>(options_.threads, entries_.size()),
+               [this](unsigned number) { work(number == 0); });
+    if (options_.progress) tell();
     if (interrupted()) return fail(StatusCode::kInterrupted, "interrupted; nothing was changed");
     std::sort(report_.findings.begin(), report_.findings.end(),
               [](const EntryFinding& a, const EntryFinding& b) { return a.entry < b.entry; });
@@ -60,7 +58,9 @@ class Checker {
  private:
   bool interrupted() const { return options_.cancel != nullptr && options_.cancel->load(); }
 
-  void work() {
+  /// tells  whether this thread, the caller's, says how far all are
+  void work(bool tells) {
+    Clock::time_point told = Clock::now();
     std::vector<std::uint8_t> buffer;
     for (;;) {
       const std::size_t index = next_.fetch_add(1);
@@ -71,6 +71,9 @@ class Checker {
         report_.findings.push_back({index, std::move(status.error()), bytes_are_right});
       }
       done_.fetch_add(1);
+      if (!tells || !options_.progress || Clock::now() - told < kProgressEvery) continue;
+      tell();
+      told = Clock::now();
     }
   }
 
@@ -98,12 +101,7 @@ class Checker {
     return options_.deep(index, cubin.bytes());
   }
 
-  void watch() {
-    while (done_.load() < entries_.size() && !interrupted()) {
-      std::this_thread::sleep_for(kProgressEvery);
-      options_.progress({done_.load(), entries_.size(), bytes_.load()});
-    }
-  }
+  void tell() { options_.progress({done_.load(), entries_.size(), bytes_.load()}); }
 
   std::span<const EntryToCheck> entries_;
   const CheckOptions& options_;
