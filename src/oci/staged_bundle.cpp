@@ -36,6 +36,11 @@ Locked lock(int fd, const std::string& path) {
   return same ? Locked::kYes : Locked::kGone;  // removed, or given its name, by who had it before
 }
 
+bool has_other_names(int fd) {
+  struct stat info {};
+  return ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink > 1;
+}
+
 tl::unexpected<Error> write_failure(std::string_view what, const std::string& path, int code) {
   const std::string_view advice = code == ENOSPC || code == EDQUOT
                                       ? "make room there, or choose a place on another disk"
@@ -67,6 +72,11 @@ Result<std::shared_ptr<StagedBundle>> StagedBundle::open(const std::string& path
     if (!fd.valid()) return write_failure("cannot create", path, errno);
     const Locked locked = lock(fd.get(), path);
     if (locked == Locked::kGone) continue;
+    if (locked == Locked::kYes && has_other_names(fd.get())) {
+      // Written through, it would change a file that is not ours to write.
+      if (unlink_in_store(path, depth) != 0) return write_failure("cannot remove", path, errno);
+      continue;
+    }
     if (locked == Locked::kYes) {
       CUBIST_RETURN_IF_ERROR(set_size(fd.get(), path, file_bytes));
       return std::shared_ptr<StagedBundle>(new StagedBundle(path, depth, std::move(fd)));

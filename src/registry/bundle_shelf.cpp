@@ -83,18 +83,18 @@ Result<std::shared_ptr<const BundleShelf::Layer>> BundleShelf::layer(const std::
     auto opened = StoredBundle::open(file);
     if (opened) {
       now->bundles.push_back(std::move(*opened));
-    } else if (opened.error().code() == StatusCode::kIntegrity) {
+    } else if (opened.error().code() != StatusCode::kNotFound) {
+      const bool broken = opened.error().code() == StatusCode::kIntegrity;
+      now->settled = now->settled && broken;  // what cannot be opened now may be soon
       const bool told = before != nullptr && before->files.contains(file) &&
                         same_file(before->files.at(file), info);
       if (!told) {
-        log(LogLevel::kWarning,
-            "broken bundle in the store, passed over: {}; install or pull it again, or remove the "
-            "file",
-            opened.error().message());
+        log(LogLevel::kWarning, "{} bundle in the store, passed over: {}; {}",
+            broken ? "broken" : "unreadable", opened.error().message(),
+            broken ? "install or pull it again, or remove the file"
+                   : "the other bundles and entries serve");
       }
       now->broken.emplace_back(file, std::move(opened.error()));
-    } else if (opened.error().code() != StatusCode::kNotFound) {
-      return forward_error(opened);
     }
   }
   layers_[root] = now;

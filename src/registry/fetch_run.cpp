@@ -312,7 +312,8 @@ Error FetchRun::combined_error(const Job& job) const {
   std::string text = fmt::format("cannot fetch '{}' (sha256 {}, {} bytes) into '{}'", record.name,
                                  record.sha256.hex(), record.size_bytes, store_.root());
   if (job.causes.empty()) {
-    return Error(StatusCode::kNotFound, text + ": its pack has no sources; give one with --source");
+    return Error(options_.offline ? StatusCode::kOffline : StatusCode::kNotFound,
+                 text + ": its pack has no sources; give one with --source");
   }
   std::vector<StatusCode> codes;
   for (std::size_t i = 0; i < job.causes.size(); ++i) {

@@ -68,7 +68,13 @@ Candidate look_into_bundle(const std::string& path, const GcOptions& options) {
   Candidate candidate{path, kStoreFileDepth, 0, {}, false, false};
   if (options.pinned.empty() && options.unwanted.empty()) return candidate;
   const auto opened = StoredBundle::open(path);
-  if (!opened) return candidate;  // broken: it serves nobody
+  if (!opened && opened.error().code() == StatusCode::kIntegrity)
+    return candidate;  // serves nobody
+  if (!opened) {       // nobody knows what it holds
+    log(LogLevel::kWarning, "{}; it is kept as if it were pinned", opened.error().message());
+    candidate.pinned = true;
+    return candidate;
+  }
   for (const StoredBundle::Kernel& kernel : (*opened)->kernels()) {
     candidate.pinned = candidate.pinned || options.pinned.contains(kernel.sha256);
     candidate.unwanted = candidate.unwanted || options.unwanted.contains(kernel.sha256);

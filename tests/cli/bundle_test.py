@@ -212,8 +212,23 @@ def check_kept(tool, site, good, folder):
     check(found.code == 4 and "is no complete zip file" in found.out, "what is no bundle is found", found)
     check(tool("verify", "--repair", **here).code == 0 and not kept.exists(), "and removed, since nobody knows what it was")
     check(tool("bundle", "install", good, **here).code == 0 and kept.read_bytes() == good.read_bytes(), "installed again")
+    entry = store / "sha256" / digest[:2] / f"{digest}.cubin"
+    entry.chmod(0o644)
+    entry.write_bytes(bytes(entry.stat().st_size))
+    mended = tool("verify", "--repair", "--offline", "--manifest", "made", **here)
+    check(mended.code == 0 and entry.read_bytes() == KERNELS["kernel_0"], "a broken entry is mended from the bundle", mended)
+    kept.chmod(0o644)
+    kept.write_bytes(good.read_bytes()[:-10])
+    below = tool("verify", "--repair", CUBIST_STORE=str(folder / "above"), CUBIST_STORE_BASE=str(store))
+    check(below.code == 4 and "where it lies" in below.err and kept.exists(), "a broken bundle below stays, and is told", below)
+    check(tool("bundle", "install", good, **here).code == 0 and kept.read_bytes() == good.read_bytes(), "and again")
     removed = tool("gc", "--max-size", "0", "--json", **here)
     check(removed.code == 0 and not kept.exists(), "gc removes it as a whole", removed)
+    bare = json.loads(site.manifest.read_text())
+    bare["packs"][0]["sources"] = []
+    (folder / "bare.json").write_text(json.dumps(bare))
+    missing = tool("fetch", "--offline", "--manifest", folder / "bare.json", "--all", **here)
+    check(missing.code == 7, "without a source, offline: missing", missing)
 
 
 def check_names(tool, site, good, folder):

@@ -243,6 +243,19 @@ Status look_again(const VerifyArguments& arguments, const Store& store,
   return {};
 }
 
+/// A kernel that lies well elsewhere in the store is not fetched; its broken entry, or the one in a
+/// bundle, is replaced by an entry of the same bytes.
+Status copy_good_ones(const Store& store, const Verification& verification) {
+  for (const EntryFinding& finding : verification.report.findings) {
+    const Sha256Digest& digest = verification.entries[finding.entry].sha256;
+    const auto known = verification.known.find(digest);
+    if (known == verification.known.end() || finding.bytes_are_right) continue;
+    const auto good = store.open_verified(*known->second.record);
+    if (good && *good) CUBIST_RETURN_IF_ERROR(store.install(**good));
+  }
+  return {};
+}
+
 Status repair(const VerifyArguments& arguments, const CommonOptions& common, const Store& store,
               const InterruptGuard& interrupt, Verification& verification) {
   if (verification.manifests.empty()) CUBIST_RETURN_IF_ERROR(add_named_manifests(verification));
@@ -266,6 +279,7 @@ Status repair(const VerifyArguments& arguments, const CommonOptions& common, con
     if (want(entry.sha256)) continue;
     // No manifest says what it should be, so a broken one is of no use to anybody.
     if (!entry.path.starts_with(store.root() + "/") || entry.bundle != nullptr) continue;
+    if (entry.broken_bundle && entry.broken_bundle->code() != StatusCode::kIntegrity) continue;
     const int depth = entry.broken_bundle ? kStoreFileDepth : kEntryDepth;
     if (unlink_in_store(entry.path, depth) == 0 ||
         (errno == EISDIR && put_folder_aside(entry.path, kEntryDepth))) {
@@ -284,6 +298,7 @@ Status repair(const VerifyArguments& arguments, const CommonOptions& common, con
     verification.repaired += report.count(FetchedFile::State::kFetched);
     CUBIST_RETURN_IF_ERROR(report.status());
   }
+  CUBIST_RETURN_IF_ERROR(copy_good_ones(store, verification));
   return look_again(arguments, store, verification);
 }
 
@@ -419,6 +434,12 @@ Status left_broken(const Verification& verification, const Store& store) {
     const std::string& path = verification.entries[findings[i].entry].path;
     if (verification.is_healed(i) || verification.is_removed(path)) continue;
     if (findings[i].bytes_are_right) return wrong_statement(path);
+    if (verification.entries[findings[i].entry].broken_bundle) {
+      return fail(
+          findings[i].error.code(),
+          "{}; it was left as it is: make it readable, or remove or replace it where it lies",
+          findings[i].error.message());
+    }
     if (!path.starts_with(store.root() + "/")) continue;
     if (const EntryToCheck& entry = verification.entries[findings[i].entry];
         entry.bundle != nullptr && !verification.known.contains(entry.sha256)) {
@@ -439,7 +460,7 @@ Status revoked_outcome(const Verification& verification) {
   if (verification.revoked.empty()) return {};
   return fail(StatusCode::kUntrusted,
               "{} revoked kernels are in the store, '{}' first; nothing selects, loads or fetches "
-              "them; 'cubist gc --revoked' removes them",
+              "them; 'cubist gc --revoked' removes entries, a bundle goes when its file is removed",
               verification.revoked.size(), verification.revoked.front().path);
 }
 
