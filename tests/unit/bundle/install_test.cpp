@@ -179,7 +179,8 @@ TEST_CASE("a bundle is unpacked once, and again costs nothing") {
 
 TEST_CASE("a kernel that no manifest names keeps everything out") {
   const Scratch scratch;
-  const Bundle bundle = opened(made_with_manifest(2));
+  const MadeBundle made = made_with_manifest(2);
+  const Bundle bundle = opened(made);
   const auto done = install(bundle, store_in(scratch), {});
   REQUIRE_FALSE(done);
   CHECK_THAT(done.error().message(), Catch::Contains("in none of the bundle's manifests"));
