@@ -1,12 +1,16 @@
 #include "oci/pull_install.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <thread>
 
 #include "base/log.h"
 #include "bundle/install_kernels.h"
 #include "bundle/keep_bundle.h"
+#include "bundle/verify_kernels.h"
 #include "registry/staged_file.h"
+#include "registry/store_file.h"
 
 namespace cubist::oci {
 namespace {
@@ -107,12 +111,24 @@ class StorePull {
       return {};
     }
     CUBIST_RETURN_IF_ERROR(pull(std::vector<bool>(remote_.image.shards.size(), true), done));
+    CUBIST_RETURN_IF_ERROR(check_replacement(opened, target));
     CUBIST_RETURN_IF_ERROR(make_folders(bundle_folder(store_.root()), 1));
     CUBIST_RETURN_IF_ERROR(file_->publish(target, kStoreFileDepth));
     // Not before: who is killed in between must be able to go on writing.
     CUBIST_RETURN_IF_ERROR(file_->make_read_only());
     bundle::report_kept(opened, missing, target, done.install);
     return {};
+  }
+
+  /// A bundle that says the same of itself and is another file: one of the two is not what it says,
+  /// and it must not be the one that stays.
+  Status check_replacement(const bundle::Bundle& opened, const std::string& target) const {
+    if (!open_in_store(target, kStoreFileDepth, O_RDONLY).valid()) return {};
+    Status good = bundle::verify_kernels(opened, install_.threads, options_.connect.cancel, {});
+    if (good || good.error().code() != StatusCode::kIntegrity) return good;
+    return fail(StatusCode::kIntegrity,
+                "{}; '{}', which says the same of itself, was left as it is",
+                good.error().message(), target);
   }
 
   const RemoteBundle& remote_;

@@ -132,6 +132,16 @@ def check_pull(tool, folder, registry, file, digest, kernels):
         kernel_bytes.write(b"rotten" * 10)
     run = tool("pull", f"{place}:v1", "--store", store)
     check(run.code == 0 and kept.read_bytes() == file.read_bytes(), "a bundle that rotted is brought again", run)
+    liar = folder / "liar.zip"
+    data = bytearray(file.read_bytes())
+    with zipfile.ZipFile(file) as bundle:
+        kernel = next(info for info in bundle.infolist() if info.filename.startswith("sha256/"))
+    data[kernel.header_offset + 30 + len(kernel.filename) + kernel.compress_size // 2] ^= 1
+    liar.write_bytes(data)
+    check(tool("push", liar, f"{place}:liar", "--layer-bytes", LAYER).code == 0, "a bundle with a wrong kernel can be pushed")
+    run = tool("pull", f"{place}:liar", "--store", store)
+    check_fails(run, 4, "was left as it is")
+    check(kept.read_bytes() == file.read_bytes(), "and does not take the place of one that is right", run)
     run = tool("pull", f"{place}:v1", "--store", store, "--unpack", "--json")
     check(run.code == 0 and run.json()["install"]["installed"] == KERNELS, "unpacked beside it", run)
     kept.unlink()

@@ -43,7 +43,7 @@ touched.
 
 --revoked removes the entries that the revocation lists name (docs/signing.md), pinned or not,
 with or without --max-size. A bundle is not changed: one that holds a revoked kernel, which
-nothing selects or loads, is named; install a bundle without it, then remove the file.
+nothing selects or loads, is named; install a bundle without it with --unpack, then remove the file.
 
 Examples:
   cubist gc --max-size 2GiB

@@ -38,7 +38,7 @@ Examples:
   cubist manifest verify M.json --trusted-key ./publisher.pub
   cubist manifest diff flashinfer-0.6.8 flashinfer-0.6.13
   cubist manifest subset flashinfer-0.6.13 --arch sm_100 --dtype-q bf16 -o small.json
-  cubist manifest subset flashinfer-0.6.13 --working-set set.json -o deployed.json
+  cubist manifest subset flashinfer-0.6.13 --working-set set.json --manifest-name deployed -o deployed.json
   cubist manifest merge A.json B.json --manifest-name mine -o both.json)";
 
 std::size_t num_kernels(const Manifest& manifest) {

@@ -460,7 +460,8 @@ Status revoked_outcome(const Verification& verification) {
   if (verification.revoked.empty()) return {};
   return fail(StatusCode::kUntrusted,
               "{} revoked kernels are in the store, '{}' first; nothing selects, loads or fetches "
-              "them; 'cubist gc --revoked' removes entries, a bundle goes when its file is removed",
+              "them; 'cubist gc --revoked' removes entries and names bundles, and its help says "
+              "how to replace those",
               verification.revoked.size(), verification.revoked.front().path);
 }
 
