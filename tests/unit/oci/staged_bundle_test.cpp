@@ -84,6 +84,21 @@ TEST_CASE("a file of another size begins anew, a link or FIFO in its place is re
   CHECK(kept == "keep");
 }
 
+TEST_CASE("a file that has another name too is not written through") {
+  const Scratch scratch;
+  const std::string mine = scratch / "mine";
+  const std::string path = scratch / "staged";
+  std::ofstream(mine) << "not of this program";
+  REQUIRE(::link(mine.c_str(), path.c_str()) == 0);
+  REQUIRE(open(path)->write(0, synthetic_bytes(1, 1000)));
+  std::string text;
+  std::getline(std::ifstream(mine) >> std::ws, text);
+  CHECK(text == "not of this program");
+  struct stat info {};
+  REQUIRE(::stat(path.c_str(), &info) == 0);
+  CHECK(static_cast<std::uint64_t>(info.st_size) == kFileBytes);
+}
+
 TEST_CASE("a second writer waits for the first, and finds the name free when that one is done") {
   const Scratch scratch;
   const std::string path = scratch / "staged";
