@@ -28,8 +28,12 @@ class FileAccess final : public RandomAccess {
 
 Result<std::shared_ptr<RandomAccess>> open_file_access(const std::string& path) {
   CUBIST_ASSIGN_OR_RETURN(UniqueFd fd, open_regular_file(path));
-  CUBIST_ASSIGN_OR_RETURN(const std::uint64_t size, file_size(fd, path));
-  return std::make_shared<FileAccess>(path, std::move(fd), size);
+  return file_access(path, std::move(fd));
+}
+
+Result<std::shared_ptr<RandomAccess>> file_access(std::string name, UniqueFd fd) {
+  CUBIST_ASSIGN_OR_RETURN(const std::uint64_t size, file_size(fd, name));
+  return std::make_shared<FileAccess>(std::move(name), std::move(fd), size);
 }
 
 }  // namespace cubist

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "archive/random_access.h"
+#include "base/file.h"
 #include "base/result.h"
 
 namespace cubist {
@@ -86,6 +87,8 @@ Result<std::vector<std::uint8_t>> unpack_zip_member(const ZipMember& member,
 
 /// A regular file on this machine. Safe from any thread.
 Result<std::shared_ptr<RandomAccess>> open_file_access(const std::string& path);
+/// One that is open already. name: what messages call it.
+Result<std::shared_ptr<RandomAccess>> file_access(std::string name, UniqueFd fd);
 /// Bytes in memory; copies nothing, so they must outlive it. Safe from any thread.
 std::shared_ptr<RandomAccess> memory_access(std::string name, std::span<const std::uint8_t> bytes);
 

@@ -33,44 +33,27 @@ Status copy(const Bundle& bundle, StagedFile& file, const std::atomic<bool>* can
   return {};
 }
 
-/// A copy under the name of what it is a copy of, which is what messages are to name.
-class CopyAccess final : public RandomAccess {
- public:
-  CopyAccess(std::string name, std::uint64_t size, UniqueFd fd)
-      : name_(std::move(name)), size_(size), fd_(std::move(fd)) {}
-
-  const std::string& name() const override { return name_; }
-  std::uint64_t size() const override { return size_; }
-  Status read(std::uint64_t offset, std::span<std::uint8_t> out) override {
-    return read_exactly_at(fd_, offset, out, name_);
-  }
-
- private:
-  std::string name_;
-  std::uint64_t size_;
-  UniqueFd fd_;
-};
-
 /// The bundle in `path`, if it is this one and every kernel in it is right.
 Status check_copy(const Bundle& bundle, const std::string& path, const InstallOptions& options) {
   UniqueFd fd = open_in_store(path, kStoreFileDepth, O_RDONLY);
   if (!fd.valid()) return tl::unexpected<Error>(errno_error("cannot open", path, errno));
-  CUBIST_ASSIGN_OR_RETURN(const std::uint64_t size, file_size(fd, path));
-  CUBIST_ASSIGN_OR_RETURN(const Bundle found, Bundle::open(std::make_shared<CopyAccess>(
-                                                  bundle.file_name(), size, std::move(fd))));
+  // Under the name of what it is a copy of, which is what messages are to name.
+  CUBIST_ASSIGN_OR_RETURN(auto file, file_access(bundle.file_name(), std::move(fd)));
+  CUBIST_ASSIGN_OR_RETURN(const Bundle found, Bundle::open(std::move(file)));
   if (found.identity() != bundle.identity()) {
     return fail(StatusCode::kIntegrity, "'{}' changed while it was read", bundle.file_name());
   }
   InstallProgress progress;
   progress.kernels_total = found.description().kernels.size();
-  progress.bytes_total = size;
+  progress.bytes_total = found.file_bytes();
   Clock::time_point shown{};
   return verify_kernels(found, options.threads, options.cancel, [&](std::size_t done) {
     const Clock::time_point now = Clock::now();
     if (!options.progress || now - shown < kShowEvery) return;
     shown = now;
     progress.kernels_done = done;
-    progress.bytes_done = size * done / std::max<std::size_t>(progress.kernels_total, 1);
+    progress.bytes_done =
+        progress.bytes_total * done / std::max<std::size_t>(progress.kernels_total, 1);
     options.progress(progress);
   });
 }

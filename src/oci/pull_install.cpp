@@ -3,9 +3,9 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "base/log.h"
+#include "base/threads.h"
 #include "bundle/install_kernels.h"
 #include "bundle/keep_bundle.h"
 #include "bundle/verify_kernels.h"
@@ -63,18 +63,24 @@ class StorePull {
   /// longer to check than its kernels to bring, and nothing of it is used before they were.
   Result<bundle::Admission> admit(const bundle::Bundle& opened,
                                   const std::vector<std::size_t>& missing, PulledIntoStore& done) {
+    const bool meanwhile = !missing.empty() && remote_.config.file_bytes <= kSmallBytes;
     Status brought;
-    std::thread bringing;
-    if (!missing.empty() && remote_.config.file_bytes <= kSmallBytes) {
-      bringing = std::thread([&] { brought = pull(shards_of(remote_, opened, missing), done); });
-    }
-    Result<bundle::Admission> admission = bundle::admit(opened, store_, install_);
-    if (admission && accept_) {
-      if (Status accepted = accept_(opened); !accepted) admission = forward_error(accepted);
-    }
-    if (bringing.joinable()) bringing.join();
+    Result<bundle::Admission> admission = bundle::Admission();
+    on_threads(meanwhile ? 2 : 1, [&](unsigned number) {
+      if (number == 0) {
+        admission = look_at(opened);
+      } else {
+        brought = pull(shards_of(remote_, opened, missing), done);
+      }
+    });
     if (!admission) return admission;
     CUBIST_RETURN_IF_ERROR(brought);
+    return admission;
+  }
+
+  Result<bundle::Admission> look_at(const bundle::Bundle& opened) const {
+    CUBIST_ASSIGN_OR_RETURN(bundle::Admission admission, bundle::admit(opened, store_, install_));
+    if (accept_) CUBIST_RETURN_IF_ERROR(accept_(opened));
     return admission;
   }
 

@@ -18,13 +18,13 @@ class BundleShelf {
  public:
   struct Layer {
     std::vector<std::shared_ptr<const StoredBundle>> bundles;  ///< by name
-    /// Files that have a bundle's name and are none; each was warned of once.
+    /// Files that have a bundle's name and are none, or cannot be opened; warned of.
     std::vector<std::pair<std::string, Error>> broken;
     std::vector<std::string> strangers;  ///< paths of what has no bundle's name
   };
 
   /// Those of <root>/bundles; none if there is no such folder.
-  /// errors  kIo: the folder, or a file in it, cannot be read
+  /// errors  kIo: the folder cannot be read
   Result<std::shared_ptr<const Layer>> layer(const std::string& root);
 
  private:

@@ -4,6 +4,7 @@
 #include "support/environment.h"
 #include "support/scratch.h"
 #include "support/tool.h"
+#include "support/tool_json.h"
 #include "workingset/set_file.h"
 
 // presets, working-set and select --compare from outside.
@@ -11,6 +12,7 @@
 namespace cubist {
 namespace {
 
+using test::json_of;
 using test::run_tool;
 using test::ToolRun;
 using Arguments = std::vector<std::string>;
@@ -31,13 +33,6 @@ ToolRun run(const Arguments& arguments) {
 Arguments with(Arguments base, const Arguments& more) {
   base.insert(base.end(), more.begin(), more.end());
   return base;
-}
-
-nlohmann::json json_of(const ToolRun& run) {
-  CAPTURE(run.out, run.err);
-  auto document = nlohmann::json::parse(run.out, nullptr, false);
-  REQUIRE_FALSE(document.is_discarded());
-  return document;
 }
 
 bool contains(const std::string& text, const std::string& part) {

@@ -5,11 +5,13 @@
 #include "support/scratch.h"
 #include "support/synthetic_cubin.h"
 #include "support/tool.h"
+#include "support/tool_json.h"
 #include "support/zip_writer.h"
 
 namespace cubist {
 namespace {
 
+using test::json_of;
 using test::run_tool;
 using test::Scratch;
 using test::ToolRun;
@@ -45,13 +47,6 @@ struct Fixture {
   }
   const Scratch scratch;
 };
-
-nlohmann::json json_of(const ToolRun& run) {
-  CAPTURE(run.out, run.err);
-  auto document = nlohmann::json::parse(run.out, nullptr, false);
-  REQUIRE_FALSE(document.is_discarded());
-  return document;
-}
 
 std::vector<std::string> kernels_of(const nlohmann::json& document) {
   std::vector<std::string> names;

@@ -8,25 +8,21 @@
 #include "support/environment.h"
 #include "support/fake_libcuda.h"
 #include "support/scratch.h"
+#include "support/stand_in_gpu.h"
 #include "support/tool.h"
+#include "support/tool_json.h"
 
 namespace cubist {
 namespace {
 
 using Catch::Matchers::Contains;
 using test::Environment;
+using test::json_of;
 using test::run_tool;
 using test::Scratch;
 using test::ToolRun;
 
-/// A store of its own, and the stand-in as libcuda.
-struct Fixture {
-  const Scratch store;
-  const Environment environment{Environment::Values{{"CUBIST_LIBCUDA", test::fake_libcuda_path()},
-                                                    {"CUBIST_STORE", store.path()},
-                                                    {"CUBIST_FAKE_CUDA_DEVICES", std::nullopt},
-                                                    {"CUBIST_FAKE_CUDA_FAIL", std::nullopt}}};
-
+struct Fixture : test::StandInGpu {
   /// Small enough for a CPU: 2 sequences, 2 new tokens, 300 keys.
   static ToolRun launch(std::vector<std::string> flags) {
     std::vector<std::string> arguments = {
@@ -37,13 +33,6 @@ struct Fixture {
     return run_tool(arguments);
   }
 };
-
-nlohmann::json json_of(const ToolRun& run) {
-  CAPTURE(run.out, run.err);
-  auto document = nlohmann::json::parse(run.out, nullptr, false);
-  REQUIRE_FALSE(document.is_discarded());
-  return document;
-}
 
 std::size_t stored_cubins(const std::string& store) {
   std::size_t count = 0;

@@ -9,24 +9,22 @@
 #include "support/environment.h"
 #include "support/fake_libcuda.h"
 #include "support/scratch.h"
+#include "support/stand_in_gpu.h"
 #include "support/tool.h"
+#include "support/tool_json.h"
 
 namespace cubist {
 namespace {
 
 using Catch::Matchers::Contains;
 using test::Environment;
+using test::json_of;
 using test::run_tool;
 using test::Scratch;
 using test::ToolRun;
 
-struct Fixture {
-  const Scratch store;
-  const Environment environment{Environment::Values{{"CUBIST_LIBCUDA", test::fake_libcuda_path()},
-                                                    {"CUBIST_STORE", store.path()},
-                                                    {"CUBIST_FAKE_CUDA_CLOCK", "1"},
-                                                    {"CUBIST_FAKE_CUDA_DEVICES", std::nullopt},
-                                                    {"CUBIST_FAKE_CUDA_FAIL", std::nullopt}}};
+struct Fixture : test::StandInGpu {
+  const Environment clock{Environment::Values{{"CUBIST_FAKE_CUDA_CLOCK", "1"}}};
   const Scratch folder;
   const std::string file = folder / "tuned.json";
 
@@ -36,13 +34,6 @@ struct Fixture {
     return run_tool(words);
   }
 };
-
-nlohmann::json json_of(const ToolRun& run) {
-  CAPTURE(run.out, run.err);
-  auto document = nlohmann::json::parse(run.out, nullptr, false);
-  REQUIRE_FALSE(document.is_discarded());
-  return document;
-}
 
 std::string text_of(const std::string& file) { return read_text_file(file, 1 << 20).value(); }
 

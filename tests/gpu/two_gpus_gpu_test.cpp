@@ -3,9 +3,8 @@
 // libcuda with two devices runs it as well (two_gpus_stand_in).
 
 // First, since it has Catch define its runner.
-#include "support/catch_runner.h"
+#include "run_unless.h"
 //
-#include <cstdio>
 #include <thread>
 #include <vector>
 
@@ -167,10 +166,5 @@ std::string reason_to_skip() {
 }  // namespace cubist
 
 int main(int argc, char** argv) {
-  const std::string reason = cubist::reason_to_skip();
-  if (!reason.empty()) {
-    std::fprintf(stderr, "skipped: %s\n", reason.c_str());
-    return 77;
-  }
-  return Catch::Session().run(argc, argv);
+  return cubist::test::run_unless(cubist::reason_to_skip(), argc, argv);
 }

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
-#include "driver/device_query.h"
 #include "gpu_session.h"
 #include "manifest_names.h"
 #include "print_json.h"
@@ -48,22 +47,6 @@ struct PrepareArguments {
   int gpu = 0;
   unsigned threads = 0;
 };
-
-/// The driver and context outlive the runtime, so that modules are unloaded before the context
-/// goes.
-struct PrepareGpu {
-  std::shared_ptr<driver::Driver> driver;
-  DeviceProfile device;
-  std::unique_ptr<GpuSession> session;
-};
-
-Result<PrepareGpu> open_gpu(int ordinal) {
-  PrepareGpu gpu;
-  CUBIST_ASSIGN_OR_RETURN(gpu.driver, driver::Driver::open());
-  CUBIST_ASSIGN_OR_RETURN(gpu.device, driver::query_device(*gpu.driver, ordinal));
-  CUBIST_ASSIGN_OR_RETURN(gpu.session, GpuSession::open(*gpu.driver, ordinal));
-  return gpu;
-}
 
 /// The manifests that are named, or else those that the set is from.
 Result<std::shared_ptr<runtime::Runtime>> open_runtime(const PrepareArguments& arguments,
@@ -149,7 +132,7 @@ Status run_prepare(const PrepareArguments& arguments, CommonOptions& common) {
   if (!arguments.working_set.empty()) {
     CUBIST_ASSIGN_OR_RETURN(set, workingset::load_set(arguments.working_set));
   }
-  PrepareGpu gpu;  // before the runtime: see PrepareGpu
+  OpenGpu gpu;  // before the runtime: see OpenGpu
   CUBIST_ASSIGN_OR_RETURN(const auto runtime, open_runtime(arguments, set));
   CUBIST_ASSIGN_OR_RETURN(const auto records, wanted_kernels(arguments, set, *runtime));
   CUBIST_ASSIGN_OR_RETURN(gpu, open_gpu(arguments.gpu));

@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
-#include "driver/device_query.h"
 #include "gpu_session.h"
 #include "interrupt.h"
 #include "manifest_names.h"
@@ -59,21 +58,6 @@ struct TuneArguments {
   int gpu = 0;
   std::int64_t memory_mib = 4096;
 };
-
-/// Driver and context outlive the runtime, so that modules are unloaded before the context goes.
-struct TuneGpu {
-  std::shared_ptr<driver::Driver> driver;
-  DeviceProfile device;
-  std::unique_ptr<GpuSession> session;
-};
-
-Result<TuneGpu> open_tune_gpu(int ordinal) {
-  TuneGpu gpu;
-  CUBIST_ASSIGN_OR_RETURN(gpu.driver, driver::Driver::open());
-  CUBIST_ASSIGN_OR_RETURN(gpu.device, driver::query_device(*gpu.driver, ordinal));
-  CUBIST_ASSIGN_OR_RETURN(gpu.session, GpuSession::open(*gpu.driver, ordinal));
-  return gpu;
-}
 
 Result<std::shared_ptr<runtime::Runtime>> open_runtime(const TuneArguments& arguments) {
   runtime::RuntimeOptions options;
@@ -164,9 +148,9 @@ Status write_model(const TuneArguments& arguments, const Tuned& tuned) {
 
 /// `common.json` is false afterwards where the document is out already.
 Status run_tune(const TuneArguments& arguments, CommonOptions& common) {
-  TuneGpu gpu;  // before the runtime: see TuneGpu
+  OpenGpu gpu;  // before the runtime: see OpenGpu
   CUBIST_ASSIGN_OR_RETURN(const auto runtime, open_runtime(arguments));
-  CUBIST_ASSIGN_OR_RETURN(gpu, open_tune_gpu(arguments.gpu));
+  CUBIST_ASSIGN_OR_RETURN(gpu, open_gpu(arguments.gpu));
   const InterruptGuard interrupts;
   TuneMeasure::Options options;
   options.grid = arguments.full ? tuning::Grid::kFull : tuning::Grid::kQuick;

@@ -1,5 +1,7 @@
 #include "gpu_session.h"
 
+#include "driver/device_query.h"
+
 namespace cubist::tools {
 namespace {
 
@@ -111,6 +113,14 @@ Result<double> GpuSession::time(const std::function<Status()>& queue) {
       driver_.check(driver_.table().cuEventElapsedTime(&milliseconds, start.get(), stop.get()),
                     "cuEventElapsedTime"));
   return static_cast<double>(milliseconds) * 1000.0;
+}
+
+Result<OpenGpu> open_gpu(int ordinal) {
+  OpenGpu gpu;
+  CUBIST_ASSIGN_OR_RETURN(gpu.driver, driver::Driver::open());
+  CUBIST_ASSIGN_OR_RETURN(gpu.device, driver::query_device(*gpu.driver, ordinal));
+  CUBIST_ASSIGN_OR_RETURN(gpu.session, GpuSession::open(*gpu.driver, ordinal));
+  return gpu;
 }
 
 }  // namespace cubist::tools

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "driver/driver.h"
+#include "model/device_profile.h"
 
 namespace cubist::tools {
 
@@ -52,5 +53,16 @@ class GpuSession {
   bool pushed_ = false;
   std::vector<cuda::CUdeviceptr> allocations_;
 };
+
+/// A GPU of this machine, opened for a command. Declared before a runtime, since driver and context
+/// have to outlive it: modules are unloaded before the context goes.
+struct OpenGpu {
+  std::shared_ptr<driver::Driver> driver;
+  DeviceProfile device;
+  std::unique_ptr<GpuSession> session;
+};
+
+/// errors  those of Driver::open, query_device and GpuSession::open
+Result<OpenGpu> open_gpu(int ordinal);
 
 }  // namespace cubist::tools
