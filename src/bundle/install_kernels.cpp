@@ -8,6 +8,7 @@
 
 #include "registry/install_queue.h"
 #include "registry/store_check.h"
+#include "registry/store_use.h"
 
 namespace cubist::bundle {
 namespace {
@@ -30,7 +31,7 @@ std::vector<KernelRecord> records_of(const Bundle& bundle) {
   return records;
 }
 
-/// Kernels that no layer has as an entry with the right bytes.
+/// Kernels that no layer has as an entry with the right bytes; the other entries count as used.
 Result<std::vector<std::size_t>> find_missing(const Store& store,
                                               const std::vector<KernelRecord>& records,
                                               const InstallOptions& options) {
@@ -50,6 +51,11 @@ Result<std::vector<std::size_t>> find_missing(const Store& store,
   for (const EntryFinding& finding : checked.findings) {
     missing.insert(entries[finding.entry].sha256);
   }
+  std::set<std::string> used;
+  for (const EntryToCheck& entry : entries) {
+    if (!missing.contains(entry.sha256)) used.insert(entry.path);
+  }
+  record_use(store, used);
   std::vector<std::size_t> indices;
   for (std::size_t i = 0; i < records.size(); ++i) {
     if (missing.contains(records[i].sha256)) indices.push_back(i);

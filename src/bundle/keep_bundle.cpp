@@ -10,6 +10,7 @@
 #include "bundle/verify_kernels.h"
 #include "registry/staged_file.h"
 #include "registry/store_file.h"
+#include "registry/store_use.h"
 
 namespace cubist::bundle {
 namespace {
@@ -60,18 +61,21 @@ Status check_copy(const Bundle& bundle, const std::string& path, const InstallOp
 
 }  // namespace
 
-Result<std::vector<std::size_t>> missing_kernels(const Bundle& bundle, const Store& store,
-                                                 bool as_entries) {
+Result<Supply> look_for_kernels(const Bundle& bundle, const Store& store, bool as_entries) {
   const std::vector<Kernel>& kernels = bundle.description().kernels;
-  std::vector<std::size_t> missing;
+  Supply supply;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     KernelRecord record;
     record.sha256 = kernels[i].sha256;
     record.size_bytes = kernels[i].size_bytes;
-    CUBIST_ASSIGN_OR_RETURN(const auto place, store.locate(record));
-    if (!place || (as_entries && place->bundle != nullptr)) missing.push_back(i);
+    CUBIST_ASSIGN_OR_RETURN(auto place, store.locate(record));
+    if (!place || (as_entries && place->bundle != nullptr)) {
+      supply.missing.push_back(i);
+    } else {
+      supply.places.insert(std::move(place->path));
+    }
   }
-  return missing;
+  return supply;
 }
 
 Status keep_bundle(const Bundle& bundle, const Store& store, const InstallOptions& options,
@@ -80,10 +84,11 @@ Status keep_bundle(const Bundle& bundle, const Store& store, const InstallOption
   const std::string target = bundle_path(store.root(), bundle.identity());
   Status there = check_copy(bundle, target, options);
   if (!there && there.error().code() == StatusCode::kInterrupted) return there;
-  CUBIST_ASSIGN_OR_RETURN(const auto missing, missing_kernels(bundle, store, false));
+  CUBIST_ASSIGN_OR_RETURN(const Supply supply, look_for_kernels(bundle, store, false));
   const bool broken = !there && there.error().code() == StatusCode::kIntegrity;
   if (there) report.bundle_path = target;
-  if (there || (missing.empty() && !broken)) {
+  if (there || (supply.missing.empty() && !broken)) {
+    record_use(store, there ? std::set<std::string>{target} : supply.places);
     report.kernels_present = bundle.description().kernels.size();
     return {};
   }
@@ -97,7 +102,7 @@ Status keep_bundle(const Bundle& bundle, const Store& store, const InstallOption
   CUBIST_RETURN_IF_ERROR(file.sync());
   CUBIST_RETURN_IF_ERROR(file.publish_over(target, kStoreFileDepth));
   CUBIST_RETURN_IF_ERROR(sync_folder(bundle_folder(store.root())));
-  report_kept(bundle, missing.size(), target, report);
+  report_kept(bundle, supply.missing.size(), target, report);
   return {};
 }
 

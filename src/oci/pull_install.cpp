@@ -11,6 +11,7 @@
 #include "bundle/verify_kernels.h"
 #include "registry/staged_file.h"
 #include "registry/store_file.h"
+#include "registry/store_use.h"
 
 namespace cubist::oci {
 namespace {
@@ -49,11 +50,11 @@ class StorePull {
     const std::vector<bool> none(remote_.image.shards.size(), false);
     CUBIST_RETURN_IF_ERROR(pull(none, done));
     CUBIST_ASSIGN_OR_RETURN(const bundle::Bundle opened, open_staged(remote_, file_));
-    CUBIST_ASSIGN_OR_RETURN(const auto missing,
-                            bundle::missing_kernels(opened, store_, install_.unpack));
-    CUBIST_ASSIGN_OR_RETURN(const bundle::Admission admission, admit(opened, missing, done));
-    CUBIST_RETURN_IF_ERROR(install_.unpack ? bring_entries(opened, missing, done)
-                                           : bring_file(opened, missing.size(), done));
+    CUBIST_ASSIGN_OR_RETURN(const bundle::Supply supply,
+                            bundle::look_for_kernels(opened, store_, install_.unpack));
+    CUBIST_ASSIGN_OR_RETURN(const bundle::Admission admission, admit(opened, supply.missing, done));
+    CUBIST_RETURN_IF_ERROR(install_.unpack ? bring_entries(opened, supply.missing, done)
+                                           : bring_file(opened, supply, done));
     CUBIST_RETURN_IF_ERROR(bundle::put_manifests(admission, install_, done.install));
     return done;
   }
@@ -105,13 +106,15 @@ class StorePull {
     return bundle::install_kernels(opened, store_, install_, done.install);
   }
 
-  Status bring_file(const bundle::Bundle& opened, std::size_t missing, PulledIntoStore& done) {
+  Status bring_file(const bundle::Bundle& opened, const bundle::Supply& supply,
+                    PulledIntoStore& done) {
     const std::string target = bundle_path(store_.root(), opened.identity());
     const auto there =
         StagedBundle::open_finished(target, kStoreFileDepth, remote_.config.file_bytes);
     const bool whole = there != nullptr && holds_all_pieces(remote_, *there, options_);
     if (whole) done.install.bundle_path = target;
-    if (whole || (missing == 0 && there == nullptr)) {
+    if (whole || (supply.missing.empty() && there == nullptr)) {
+      record_use(store_, whole ? std::set<std::string>{target} : supply.places);
       done.install.kernels_present = opened.description().kernels.size();
       file_->remove();
       return {};
@@ -122,7 +125,7 @@ class StorePull {
     CUBIST_RETURN_IF_ERROR(file_->publish(target, kStoreFileDepth));
     // Not before: who is killed in between must be able to go on writing.
     CUBIST_RETURN_IF_ERROR(file_->make_read_only());
-    bundle::report_kept(opened, missing, target, done.install);
+    bundle::report_kept(opened, supply.missing.size(), target, done.install);
     return {};
   }
 

@@ -35,11 +35,11 @@ struct GcReport {
 
 /// Removes entries and bundles of the writable layer, those fetched longest ago first, until the
 /// rest fits. When one was last fetched is its time stamp: a hit writes nothing, so nothing else is
-/// known. Not removed: pinned entries, bundles that hold a pinned kernel, and what somebody holds
-/// (a shared flock on the file, as Store::hold() and an open bundle have). Several at once take
-/// turns; an entry that vanishes meanwhile counts as removed. What dead writers left goes too.
-/// Unwanted entries go first, unless they are in use; a bundle is not changed, so one that holds
-/// such a kernel is named.
+/// known; installs and pulls set it of what they rely on (store_use.h). Not removed: pinned
+/// entries, bundles that hold a pinned kernel, and what somebody holds (a shared flock on the file,
+/// as Store::hold() and an open bundle have). Several at once take turns; an entry that vanishes
+/// meanwhile counts as removed. What dead writers left goes too. Unwanted entries go first, unless
+/// they are in use; a bundle is not changed, so one that holds such a kernel is named.
 ///
 /// errors  kIo: the store cannot be listed or an entry cannot be removed; kInterrupted
 Result<GcReport> collect_garbage(const Store& store, const GcOptions& options);

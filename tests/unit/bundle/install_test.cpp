@@ -1,5 +1,8 @@
 #include "bundle/install.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -7,6 +10,7 @@
 #include "base/file.h"
 #include "bundle/verify_kernels.h"
 #include "made_bundle.h"
+#include "registry/store_gc.h"
 #include "support/catch.h"
 #include "support/scratch.h"
 
@@ -141,6 +145,75 @@ TEST_CASE(
   REQUIRE(unpacked);
   CHECK(unpacked->kernels_installed == 3);
   CHECK(entries_in(scratch) == 3);
+}
+
+/// As if it had been fetched long ago.
+void age(const std::string& path) {
+  const timespec old[2] = {{1'600'000'000, 0}, {1'600'000'000, 0}};
+  REQUIRE(::utimensat(AT_FDCWD, path.c_str(), old, 0) == 0);
+}
+
+bool is_old(const std::string& path) {
+  struct stat info {};
+  REQUIRE(::stat(path.c_str(), &info) == 0);
+  return info.st_mtim.tv_sec == 1'600'000'000;
+}
+
+/// The same kernels under another identity.
+MadeBundle made_with_other_name() {
+  std::map<Sha256Digest, Bytes> kernels;
+  Contents contents = test::made_contents(kernels);
+  contents.manifests = {{"other", manifest_text(contents.kernels, "other"), std::nullopt}};
+  return test::make_bundle(std::move(contents), std::move(kernels));
+}
+
+TEST_CASE("what an install relies on is as young as if it had brought it, and gc keeps it") {
+  const Scratch scratch;
+  const MadeBundle made = made_with_manifest();
+  REQUIRE(install(opened(made), store_in(scratch), {}));
+  const std::string kept = kept_path(scratch, made);
+  SECTION("another bundle whose kernels all lie in a kept one") {
+    age(kept);
+    CHECK(serves(scratch, made.contents.kernels[0]));
+    CHECK(is_old(kept));  // reading notes nothing
+    const auto noise =
+        VerifiedCubin::verify({1, 2, 3}, sha256(std::vector<std::uint8_t>{1, 2, 3}), 3, "noise");
+    const std::string entry = store_in(scratch).install(noise.value()).value();
+    const timespec later[2] = {{1'600'000'100, 0}, {1'600'000'100, 0}};
+    REQUIRE(::utimensat(AT_FDCWD, entry.c_str(), later, 0) == 0);
+    const auto second = install(opened(made_with_other_name()), store_in(scratch), {});
+    REQUIRE(second);
+    CHECK(second->bundle_path.empty());
+    CHECK_FALSE(is_old(kept));
+    GcOptions options;
+    options.max_bytes = fs::file_size(kept);
+    CHECK(collect_garbage(store_in(scratch), options).value().removed ==
+          std::vector<std::string>{entry});
+  }
+  SECTION("the same bundle again") {
+    age(kept);
+    REQUIRE(install(opened(made), store_in(scratch), {}));
+    CHECK_FALSE(is_old(kept));
+  }
+  SECTION("entries, and an unpacking install") {
+    REQUIRE(install(opened(made), store_in(scratch), unpacking()));
+    const std::string entry = entry_path(scratch / "store", made.contents.kernels[0].sha256);
+    age(entry);
+    age(kept);
+    REQUIRE(install(opened(made_with_other_name()), store_in(scratch), unpacking()));
+    CHECK_FALSE(is_old(entry));
+    CHECK(is_old(kept));
+    age(entry);
+    fs::remove(kept);
+    REQUIRE(install(opened(made_with_other_name()), store_in(scratch), {}));
+    CHECK_FALSE(is_old(entry));
+  }
+  SECTION("a layer below is left alone") {
+    age(kept);
+    const Store over(StoreOptions{scratch / "top", {scratch / "store"}});
+    REQUIRE(install(opened(made_with_other_name()), over, {}));
+    CHECK(is_old(kept));
+  }
 }
 
 TEST_CASE("a folder of bundles that is a link is not written through") {
