@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "manifest/trait_fields.h"
+#include "model/cuda_version.h"
 
 namespace cubist {
 namespace {
@@ -79,10 +80,17 @@ ManifestDiff diff_manifests(const Manifest& before, const Manifest& after) {
   const auto digest = [](const KernelRecord& record) { return record.sha256; };
   const auto name = [](const KernelRecord& record) { return record.name.view(); };
   const auto any = [](const KernelRecord&, const KernelRecord&) { return true; };
-  take_pairs(
-      diff.removed, diff.added, digest,
-      [](const KernelRecord& a, const KernelRecord& b) { return a.traits == b.traits; },
-      [&](const DiffEntry&, const DiffEntry&) { ++diff.unchanged; });
+  const auto same_traits = [](const KernelRecord& a, const KernelRecord& b) {
+    return a.traits == b.traits;
+  };
+  take_pairs(diff.removed, diff.added, digest, same_traits,
+             [&](const DiffEntry& a, const DiffEntry& b) {
+               if (a.pack->min_driver == b.pack->min_driver) {
+                 ++diff.unchanged;
+               } else {
+                 diff.other_min_driver.push_back({a, b});
+               }
+             });
   take_pairs(
       diff.removed, diff.added, name,
       [](const KernelRecord& a, const KernelRecord& b) { return a.sha256 == b.sha256; },
@@ -107,6 +115,15 @@ std::string trait_differences(const KernelTraits& before, const KernelTraits& af
     add(field.key, value_text(before, field), value_text(after, field));
   }
   return text;
+}
+
+std::string min_driver_difference(const DiffPair& pair) {
+  const auto text = [](std::int32_t version) {
+    return version == 0 ? std::string("none") : cuda_version_text(version);
+  };
+  const std::int32_t before = pair.before.pack->min_driver;
+  const std::int32_t after = pair.after.pack->min_driver;
+  return before == after ? "" : fmt::format("min_driver {} -> {}", text(before), text(after));
 }
 
 }  // namespace cubist

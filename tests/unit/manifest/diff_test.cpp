@@ -49,6 +49,22 @@ TEST_CASE("added and removed kernels are told apart from changed ones") {
   CHECK(back.removed[0].record->name == "kernel_c");
 }
 
+TEST_CASE("another need of the driver is a difference") {
+  Manifest a = sample();
+  Manifest b = sample();
+  b.packs[0].min_driver = 13000;
+  b.packs[0].kernels[1].traits.smem = 77;
+  const ManifestDiff diff = diff_manifests(a, b);
+  CHECK_FALSE(diff.empty());
+  CHECK(diff.unchanged == 0);
+  REQUIRE(diff.other_min_driver.size() == 1);
+  CHECK(min_driver_difference(diff.other_min_driver[0]) == "min_driver none -> 13.0");
+  REQUIRE(diff.other_traits.size() == 1);
+  CHECK(min_driver_difference(diff.other_traits[0]) == "min_driver none -> 13.0");
+  a.packs[0].min_driver = 13000;
+  CHECK(diff_manifests(a, b).other_min_driver.empty());
+}
+
 TEST_CASE("an empty manifest has lost everything") {
   const Manifest a = sample();
   Manifest b = sample();

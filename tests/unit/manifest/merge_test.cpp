@@ -1,6 +1,7 @@
 #include "manifest/merge.h"
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -31,14 +32,42 @@ TEST_CASE("equal packs become one, with the sources of both and each kernel once
   CHECK(merged->manifest.packs[0].kernels.size() == 3);
 }
 
-TEST_CASE("of two packs that become one the lower driver need holds, also if it is not known") {
+TEST_CASE("what a kernel needs of the driver is what it needed before, of two words the higher") {
   Manifest a = sample();
   Manifest b = sample();
   a.packs[0].min_driver = 13000;
   b.packs[0].min_driver = 12080;
-  CHECK(merge_manifests(std::vector{a, b}, "m")->manifest.packs.at(0).min_driver == 12080);
-  b.packs[0].min_driver = 0;
-  CHECK(merge_manifests(std::vector{a, b}, "m")->manifest.packs.at(0).min_driver == 0);
+  b.packs[0].sources.push_back({Source::Kind::kHttp, "http://other.example/", ""});
+  b.packs[0].kernels[1].name = "kernel_c";
+  b.packs[0].kernels[1].path = "kernel_c.cubin";
+  b.packs[0].kernels[1].sha256.bytes[0] = 1;
+  for (const auto& both : {std::vector{a, b}, std::vector{b, a}}) {
+    const auto merged = merge_manifests(both, "m");
+    if (!merged) FAIL(merged.error().message());
+    std::map<std::string, std::int32_t> needs;
+    for (const Pack& pack : merged->manifest.packs) {
+      CHECK(pack.sources.size() == 3);
+      for (const KernelRecord& record : pack.kernels) needs[record.name] = pack.min_driver;
+    }
+    CHECK(needs == std::map<std::string, std::int32_t>{
+                       {"kernel_a", 13000}, {"kernel_b", 13000}, {"kernel_c", 12080}});
+    CHECK(merged->dropped == 1);
+  }
+  const auto merged = merge_manifests(std::vector{a, b}, "m");
+  CHECK(merged->manifest.packs.at(0).name == "pack-a");
+  CHECK(merged->manifest.packs.at(1).name == "pack-a-driver-12.8");
+}
+
+TEST_CASE("a need of the driver that one manifest knows holds where the other does not say") {
+  Manifest a = sample();
+  const Manifest b = sample();
+  a.packs[0].min_driver = 13000;
+  for (const auto& both : {std::vector{a, b}, std::vector{b, a}}) {
+    const auto merged = merge_manifests(both, "m");
+    REQUIRE(merged);
+    REQUIRE(merged->manifest.packs.size() == 1);
+    CHECK(merged->manifest.packs[0].min_driver == 13000);
+  }
 }
 
 TEST_CASE("packs of one name and another release are kept apart") {
@@ -65,6 +94,8 @@ TEST_CASE("one path for two artifacts of one release is refused") {
   REQUIRE_FALSE(merged);
   CHECK(merged.error().code() == StatusCode::kManifestInvalid);
   CHECK(merged.error().message().find("claimed by") != std::string::npos);
+  b.packs[0].min_driver = 13000;  // another pack of the same release and sources
+  CHECK_FALSE(merge_manifests(std::vector{a, b}, "both"));
 }
 
 TEST_CASE("relative locations are made to stand alone") {
