@@ -1,20 +1,21 @@
 #include "document/document.h"
 
 #include <cmath>
-#include <optional>
 
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "document/json_text.h"
+#include "document/pointer_line.h"
 #include "document/syntax_check.h"
 
 namespace cubist {
 
 struct DocumentNode::Shared {
   nlohmann::json tree;
+  std::string text;
   std::string file_name;
-  std::optional<Error> complaint;
+  std::vector<Error> complaints;
 };
 
 namespace {
@@ -36,21 +37,6 @@ std::string_view kind_of(const nlohmann::json& value) {
   }
 }
 
-/// One step of a JSON pointer (RFC 6901).
-std::string pointer_step(std::string_view key) {
-  std::string out = "/";
-  for (const char character : key.substr(0, 80)) {
-    if (character == '~') {
-      out += "~0";
-    } else if (character == '/') {
-      out += "~1";
-    } else {
-      out += static_cast<unsigned char>(character) < 0x20 ? '?' : character;
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 bool DocumentNode::present() const { return value_ != nullptr && !value_->is_null(); }
@@ -59,12 +45,20 @@ bool DocumentNode::is_array() const { return present() && value_->is_array(); }
 bool DocumentNode::is_string() const { return present() && value_->is_string(); }
 bool DocumentNode::is_number() const { return present() && value_->is_number(); }
 
-void DocumentNode::complain(std::string_view message) const {
-  if (shared_->complaint) return;
-  shared_->complaint =
-      Error(StatusCode::kInvalidArgument,
-            fmt::format("{}: {}: {}", shared_->file_name,
-                        pointer_.empty() ? std::string("(document)") : pointer_, message));
+std::string DocumentNode::place() const {
+  const std::string& text = shared_->text;
+  if (text.find('\n') >= text.find_last_not_of(" \t\r\n")) return shared_->file_name;
+  return fmt::format("{}:{}", shared_->file_name, line_of_pointer(text, pointer_));
+}
+
+void DocumentNode::complain(std::string_view message) const { complain(message, *this); }
+
+void DocumentNode::complain(std::string_view message, const DocumentNode& at) const {
+  if (shared_->complaints.size() == Document::kMaxComplaints) return;
+  shared_->complaints.emplace_back(
+      StatusCode::kInvalidArgument,
+      fmt::format("{}: {}: {}", at.place(), pointer_.empty() ? std::string("(document)") : pointer_,
+                  message));
 }
 
 void DocumentNode::complain_type(std::string_view expected) const {
@@ -79,7 +73,7 @@ DocumentNode DocumentNode::member(std::string_view key) const {
   } else if (present()) {
     complain_type("an object");
   }
-  return DocumentNode(shared_, found, pointer_ + pointer_step(key));
+  return DocumentNode(shared_, found, pointer_ + step_of_pointer(key));
 }
 
 DocumentNode DocumentNode::required(std::string_view key) const {
@@ -186,12 +180,23 @@ bool DocumentNode::read_strings(std::vector<std::string>& out) const {
   return true;
 }
 
+void DocumentNode::complain_if_null() const {
+  if (value_->is_null()) complain("found null; give it a value, or leave it out");
+  if (!value_->is_array()) return;
+  for (const DocumentNode& item : items()) {
+    if (item.value_->is_null()) item.complain_if_null();
+  }
+}
+
 void DocumentNode::allow_only(const std::vector<std::string_view>& known) const {
   for (const std::string& key : keys()) {
     bool found = false;
     for (const std::string_view name : known) found = found || name == key;
     if (!found) {
-      complain(fmt::format("unknown key {}; known here are {}", in_quotes(key), joined(known)));
+      complain(fmt::format("unknown key {}; known here are {}", in_quotes(key), joined(known)),
+               member(key));
+    } else {
+      member(key).complain_if_null();
     }
   }
 }
@@ -199,6 +204,7 @@ void DocumentNode::allow_only(const std::vector<std::string_view>& known) const 
 Result<Document> Document::parse(std::string_view text, std::string_view file_name) {
   CUBIST_RETURN_IF_ERROR(check_json_syntax(text, file_name));
   auto shared = std::make_shared<DocumentNode::Shared>();
+  shared->text = text;
   shared->file_name = file_name;
   shared->tree = nlohmann::json::parse(text, nullptr, false);
   return Document(std::move(shared));
@@ -212,8 +218,10 @@ Result<Document> Document::load(const std::string& path, std::uint64_t max_bytes
 DocumentNode Document::root() const { return DocumentNode(shared_, &shared_->tree, ""); }
 
 Status Document::status() const {
-  if (shared_->complaint) return tl::unexpected<Error>(Error(*shared_->complaint));
-  return {};
+  if (shared_->complaints.empty()) return {};
+  return tl::unexpected<Error>(Error(shared_->complaints.front()));
 }
+
+const std::vector<Error>& Document::complaints() const { return shared_->complaints; }
 
 }  // namespace cubist

@@ -16,9 +16,9 @@ namespace cubist {
 
 /// A place in a JSON document, present or not. Cheap to copy; lives as long as its Document.
 ///
-/// Reading never fails at once: the first complaint ("presets.json: /models/3/layers: found a
-/// string, expected ...") is kept in the Document, later ones are dropped, and what was to be read
-/// keeps its value. Ask Document::status() when all is read.
+/// Reading never fails at once: complaints ("presets.json:12: /models/3/layers: found a string,
+/// expected ...", with the line where the text has more than one) are kept in the Document, and
+/// what was to be read keeps its value. Ask Document::status() when all is read.
 class DocumentNode {
  public:
   /// Whether the document has this place, with anything but null in it.
@@ -29,6 +29,8 @@ class DocumentNode {
   bool is_number() const;
   /// JSON pointer, for messages.
   const std::string& pointer() const { return pointer_; }
+  /// "presets.json:12"; without the line where the text has just one. Takes a look at the text.
+  std::string place() const;
 
   /// The member of an object; complains if this is something else. A missing member is a node that
   /// is not present.
@@ -48,7 +50,9 @@ class DocumentNode {
   bool read_integer(std::int32_t& out, std::int64_t min, std::int64_t max) const;
   bool read_strings(std::vector<std::string>& out) const;
 
-  /// Complains about every member of an object that is not in `known`.
+  /// Complains about every member of an object that is not in `known`, and about null as one that
+  /// is, or as an item of one: whoever wrote it meant something, and it would be read as if it were
+  /// not there.
   void allow_only(const std::vector<std::string_view>& known) const;
   void complain(std::string_view message) const;
 
@@ -58,6 +62,9 @@ class DocumentNode {
   DocumentNode(std::shared_ptr<Shared> shared, const nlohmann::json* value, std::string pointer)
       : shared_(std::move(shared)), value_(value), pointer_(std::move(pointer)) {}
   void complain_type(std::string_view expected) const;
+  void complain_if_null() const;
+  /// The same at the line of `at`, a part of this.
+  void complain(std::string_view message, const DocumentNode& at) const;
 
   std::shared_ptr<Shared> shared_;
   const nlohmann::json* value_;
@@ -76,6 +83,9 @@ class Document {
   DocumentNode root() const;
   /// kInvalidArgument with the first complaint, or success.
   Status status() const;
+  /// All of them, in the order in which they were made; at most kMaxComplaints.
+  const std::vector<Error>& complaints() const;
+  static constexpr std::size_t kMaxComplaints = 100;
 
  private:
   explicit Document(std::shared_ptr<DocumentNode::Shared> shared) : shared_(std::move(shared)) {}

@@ -65,7 +65,9 @@ TEST_CASE("each malformed project is refused with its place and its reason") {
   const std::vector<Malformed> table = {
       {"[]", "/manifests", "expected an object"},
       {"\"x\"", "/manifests", "expected an object"},
-      {"null", "/manifests", "missing"},
+      {"null", "/manifests", "found null; give it a value, or leave it out"},
+      {R"({"m":{"sha256":")" + digest + R"(","path":null}})", "/manifests/m/path", "found null"},
+      {R"({"m":null})", "/manifests/m", "expected an object with sha256"},
       {R"({"m":")" + digest + "\"}", "/manifests/m", "expected an object with sha256"},
       {R"({"m":{}})", "/manifests/m/sha256", "missing"},
       {R"({"m":{"sha256":""}})", "/manifests/m/sha256", "no sha256 of 64"},

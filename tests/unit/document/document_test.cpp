@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "document/json_text.h"
+#include "document/pointer_line.h"
 #include "support/catch.h"
 #include "support/scratch.h"
 
@@ -75,6 +76,41 @@ TEST_CASE("complaints name the file, the place and what was expected") {
   CHECK(contains(complaint_of(R"({"name":"a","on":1})"), "/on: found a number"));
   CHECK(contains(complaint_of(R"({"name":"a","extra":1})"), "unknown key 'extra'"));
   CHECK(contains(complaint_of("[1]"), "(document): found an array, expected an object"));
+}
+
+TEST_CASE("null for a known key is a complaint, not a value left out") {
+  CHECK(complaint_of(R"({"name":"a","count":null})") ==
+        "f.json: /count: found null; give it a value, or leave it out");
+  CHECK(contains(complaint_of(R"({"name":"a","other":null})"), "unknown key 'other'"));
+}
+
+TEST_CASE("complaints about a text of several lines name the line") {
+  const std::string text = R"({
+  "a/b": [1, {"k": "}]\\\"{", "n": [[], {}]},
+    -2.5e3],
+  "o": {
+    "\u0078": true,
+    "y": 3
+  }
+}
+)";
+  using cubist::line_of_pointer;
+  CHECK(line_of_pointer(text, "") == 1);
+  CHECK(line_of_pointer(text, "/a~1b") == 2);
+  CHECK(line_of_pointer(text, "/a~1b/1/n/1") == 2);
+  CHECK(line_of_pointer(text, "/a~1b/2") == 3);
+  CHECK(line_of_pointer(text, "/o/x") == 5);
+  CHECK(line_of_pointer(text, "/o/y") == 6);
+  CHECK(line_of_pointer(text, "/o/missing") == 4);
+  CHECK(line_of_pointer(text, "/a~1b/7") == 2);
+  CHECK(line_of_pointer(text, "/o/y/deeper") == 6);
+  const auto document = Document::parse(text, "f.json").value();
+  document.root().member("o").member("y").complain("is odd");
+  document.root().member("o").required("z");
+  REQUIRE(document.complaints().size() == 2);
+  CHECK(document.complaints()[0].message() == "f.json:6: /o/y: is odd");
+  CHECK(document.complaints()[1].message() == "f.json:4: /o/z: the key is missing");
+  CHECK(document.status().error().message() == "f.json:6: /o/y: is odd");
 }
 
 TEST_CASE("what is no JSON, repeats a key or nests without end is refused with its place") {

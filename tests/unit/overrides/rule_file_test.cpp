@@ -91,6 +91,26 @@ TEST_CASE("conditions that name unknown fields, values or empty ranges are refus
   CHECK(contains(when("7"), "/rules/0/when"));
 }
 
+TEST_CASE("null is refused wherever a rule file has it, with line and field, and is no default") {
+  const auto refused = [](const std::string& text, const std::string& place) {
+    const std::string error = error_of(text);
+    INFO(text << " -> " << error);
+    CHECK(contains(error, place + ": found null"));
+  };
+  refused(file_with(R"("bar":null)"), "/bar");
+  refused(file_with(R"("rules":null)"), "/rules");
+  refused(file_with(R"("bar":[null])"), "/bar/0");
+  refused(rule_with(R"("forbid":{"tile_q":64},"force":null)"), "/rules/0/force");
+  refused(rule_with(R"("forbid":{"tile_q":null})"), "/rules/0/forbid/tile_q");
+  refused(rule_with(R"("forbid":{"tile_q":[64,null]})"), "/rules/0/forbid/tile_q/1");
+  refused(rule_with(R"("forbid":{"tile_q":64},"when":null)"), "/rules/0/when");
+  refused(rule_with(R"("forbid":{"tile_q":64},"when":{"batch":null})"), "/rules/0/when/batch");
+  refused(rule_with(R"("forbid":{"tile_q":64},"when":{"batch":{"min":null,"max":1}})"),
+          "/rules/0/when/batch/min");
+  refused(rule_with("\n\"forbid\":{\"tile_q\":64},\n\"reason\":null"),
+          "rules.json:3: /rules/0/reason");
+}
+
 TEST_CASE("names and reasons are needed where explain shows them") {
   CHECK(contains(error_of(file_with(R"("rules":[{"forbid":{"tile_q":64}}])")),
                  "/rules/0/name: the key is missing"));
