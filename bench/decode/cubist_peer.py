@@ -13,6 +13,7 @@ import json
 import math
 import os
 import pathlib
+import struct
 
 import torch
 
@@ -34,7 +35,7 @@ class RuntimeOptions(c.Structure):
     _fields_ = fields((U32, "struct_size"), (I32, "offline"), (c.POINTER(c.c_char_p), "manifests"), (U32, "num_manifests"),
                       (I32, "strict"), (c.c_char_p, "store_dir"), (PTR, "trusted_keys key_statements revocations"),
                       (U32, "num_trusted_keys num_key_statements num_revocations"),
-                      (I32, "manifest_signatures foreign_store accept_older_serial"))
+                      (I32, "manifest_signatures foreign_store accept_older_serial"), (c.c_char_p, "overrides"))
 
 
 class Problem(c.Structure):
@@ -47,7 +48,8 @@ class Problem(c.Structure):
               "lse_stride_heads workspace_size"),
         (I32, "kv_combined is_mla window_left chunk_size causal custom_mask packed_qkv varlen_q sinks lse sparse_mla_topk "
               "sparse_dynamic uses_shared_paged_kv_idx o_sf_start_index"),
-        (c.c_float, "o_sf_scale skip_softmax")) + [("sage_blocks", I32 * 4)] + fields((I32, "enable_pdl max_active_clusters"))
+        (c.c_float, "o_sf_scale skip_softmax")) + [("sage_blocks", I32 * 4)] + fields(
+            (I32, "enable_pdl max_active_clusters batch_invariant reserved"))
 
 
 class PlanInfo(c.Structure):
@@ -119,19 +121,22 @@ def head_dim_vo(p):
 
 def problem_of(p):
     kv = {"fp16": 0, "bf16": 1, "fp8": 5}[p.dtype]
-    q = 0 if p.dtype == "fp16" else 1
+    options = getattr(p, "options", {})
+    own = 0 if p.dtype == "fp16" else 1
+    q = 5 if options.get("q") == "fp8" else own
+    o = {None: own, "e4m3": 5, "nvfp4": 7}[options.get("output")]
     pages, heads, tokens = strides(p)
     derived = {name: -1 for name in ("max_pages_per_seq sum_seq_q sum_seq_kv q_stride_tokens q_stride_heads "
                                      "k_stride_tokens k_stride_heads v_stride_tokens v_stride_heads lse_stride_tokens "
                                      "lse_stride_heads window_left max_active_clusters").split()}
-    options = getattr(p, "options", {})
     derived["window_left"] = options.get("window_left", -1)
-    return Problem(struct_size=c.sizeof(Problem), dtype_q=q, dtype_k=kv, dtype_v=kv, dtype_o=q, head_dim_qk=p.d,
+    return Problem(struct_size=c.sizeof(Problem), dtype_q=q, dtype_k=kv, dtype_v=kv, dtype_o=o, head_dim_qk=p.d,
                    head_dim_vo=head_dim_vo(p), is_mla=int(head_dim_vo(p) != p.d), num_q_heads=p.hq, num_kv_heads=p.hkv, batch=p.batch, max_q_len=p.s_qo, max_kv_len=p.kv, page_size=p.page,
                    kv_layout=0 if p.layout == "HND" else 1, num_pages=p.slots[0][0].shape[0], kv_stride_batch=pages,
                    kv_stride_heads=heads, kv_stride_tokens=tokens, workspace_size=268435456, causal=1,
                    sinks=int(options.get("sinks", False)), lse=int(options.get("lse", False)),
-                   uses_shared_paged_kv_idx=1, o_sf_scale=-1.0, enable_pdl=int(p.pdl is not False), **derived)
+                   uses_shared_paged_kv_idx=1, o_sf_scale=getattr(p, "o_sf_scale", -1.0),
+                   enable_pdl=int(p.pdl is not False), batch_invariant=int(options.get("batch_invariant", False)), **derived)
 
 
 def make(p):
@@ -149,10 +154,11 @@ def make(p):
 
     def run(i):
         k, v = p.slots[i][0], p.slots[i][-1]
-        args = AttentionArgs(c.sizeof(AttentionArgs), 1, 1, 1, p.scale, 1, p.q.data_ptr(), k.data_ptr(), v.data_ptr(),
+        args = AttentionArgs(c.sizeof(AttentionArgs), 1, 1, 1, p.scale, getattr(p, "o_scale", 1), p.q.data_ptr(), k.data_ptr(), v.data_ptr(),
                           p.out.data_ptr(), p.page_table.data_ptr(), p.seqlens.data_ptr(), None, address("sinks"),
                           address("lse"), None, None,
-                          workspace.data_ptr() if need.size_bytes else None, need.size_bytes, -1, -1, o_sf_start_index=-1)
+                          workspace.data_ptr() if need.size_bytes else None, need.size_bytes, -1, -1, o_sf=address("o_sf"),
+                          o_sf_start_index=-1)
         lib.call("cubist_selection_launch", selection, c.byref(args), PTR(torch.cuda.current_stream().cuda_stream))
     return run
 
@@ -284,6 +290,8 @@ def make_planned(p, kernel, num_tokens_per_cta_q, num_ctas_kv):
                         page_size_log2=p.page.bit_length() - 1, max_pages_per_seq=p.page_table.shape[1], window_left=-1,
                         num_ctas_q=num_ctas_q, num_ctas_kv=num_ctas_kv, num_tokens_per_cta_q=num_tokens_per_cta_q,
                         num_heads_per_cta=heads, prefetch_kv=int(p.pdl is not False))
+        if not persistent:  # CubistStaticDecodeParams: bf16 output, at least four tiles a CTA
+            c.memmove(c.addressof(params) + 256, struct.pack("<QfiiI", 0, 0.0, 0, 0, 4), 24)
         if persistent:
             for offset, image in zip((256, 384), maps[i]):
                 c.memmove(c.addressof(params) + offset, image, 128)

@@ -12,12 +12,16 @@ import torch
 L2_BYTES = 60 << 20
 POOL_BYTES = 3_300_000_000  # for K and for V
 MIN_CALLS, MAX_CALLS = 6, 20
+O_SCALE = 32.0
+NVFP4_GLOBAL_SCALE = 64.0
+E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp8": torch.float8_e4m3fn}
 
 
 class Point:
     """shape (name, q heads, kv heads, head dim), dtype of the KV cache ('bf16', 'fp16', 'fp8'), tokens a page, KV length,
-    batch, query tokens; `lens`: lengths of a ragged batch; `options`: window_left, sinks, lse.
+    batch, query tokens; `lens`: lengths of a ragged batch; `options`: window_left, sinks, lse, batch_invariant, q ("fp8"),
+    output ("e4m3" or "nvfp4"; multiplied by O_SCALE, so that the numbers are those such types can hold).
 
     allocate() makes q, out, slots [(k, v)], page_table, seqlens, indices, indptr, last for one layout ('HND' or 'NHD').
     """
@@ -56,6 +60,37 @@ class Point:
         self.sinks = torch.randn(self.hq, device="cuda") if self.options.get("sinks") else None
         self.lse = torch.empty(self.batch * self.s_qo, self.hq, device="cuda") if self.options.get("lse") else None
         self.out = torch.full_like(self.q, float("nan"))
+        if self.options.get("q") == "fp8":
+            self.q = self.q.to(TYPES["fp8"])
+        self.allocate_output(self.options.get("output"))
+
+    def allocate_output(self, kind):
+        self.o_scale, self.o_sf, self.o_sf_scale = 1.0, None, -1.0
+        if kind is None:
+            return
+        self.o_scale, tokens = O_SCALE, self.batch * self.s_qo
+        if kind == "e4m3":
+            self.out = torch.zeros(tokens, self.hq, self.d, device="cuda", dtype=TYPES["fp8"])
+            return
+        self.out = torch.zeros(tokens, self.hq, self.d // 2, device="cuda", dtype=torch.uint8)
+        self.o_sf_scale = NVFP4_GLOBAL_SCALE
+        self.o_sf = torch.zeros(-(-tokens // 128) * 128, self.hq * self.d // 16, device="cuda", dtype=torch.uint8)
+
+    def decoded(self, result):
+        """The output as floats, o_scale taken out."""
+        kind = self.options.get("output")
+        if kind != "nvfp4":
+            return result.float() / self.o_scale
+        tokens = self.batch * self.s_qo
+        magnitude = torch.tensor(E2M1, device="cuda")
+        both = torch.stack([result & 15, result >> 4], -1).reshape(tokens, self.hq, self.d).long()
+        values = magnitude[both & 7] * (1 - 2 * (both >> 3))
+        # Tiles of 128 rows and 4 columns: (row tile, column tile, row % 32, row / 32 % 4, column % 4).
+        rows, columns = self.o_sf.shape
+        tiles = self.o_sf.reshape(rows // 128, columns // 4, 32, 4, 4)
+        scales = tiles.permute(0, 3, 2, 1, 4).reshape(rows, columns)[:tokens].contiguous().view(TYPES["fp8"]).float()
+        blocks = values.reshape(tokens, columns, 16) * scales[..., None] / self.o_sf_scale
+        return blocks.reshape(tokens, self.hq, self.d) / self.o_scale
 
     def reference(self, b):
         """fp32 attention of request b over slot 0: [s_qo, hq, d]."""
@@ -77,8 +112,8 @@ class Point:
 
     def error(self, result):
         """Relative Frobenius error of the first and the last request."""
-        result = result.reshape(self.batch, self.s_qo, self.hq, self.d)
-        found = [(result[b].float(), self.reference(b)) for b in sorted({0, self.batch - 1})]
+        result = self.decoded(result).reshape(self.batch, self.s_qo, self.hq, self.d)
+        found = [(result[b], self.reference(b)) for b in sorted({0, self.batch - 1})]
         wrong = sum(((a - r) ** 2).sum().item() for a, r in found)
         return math.sqrt(wrong / sum((r ** 2).sum().item() for _, r in found))
 

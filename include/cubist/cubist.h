@@ -302,6 +302,13 @@ typedef struct cubist_attention_problem {
    * preceding kernel writes any of these. 0: nothing is read early. */
   int32_t enable_pdl;
   int32_t max_active_clusters; /* cluster-occupancy answer to use; -1 = the device's */
+  /* 1: a sequence's o and lse are the same bits whatever other sequences are in the batch, how
+   * many, where it stands among them, and whatever GPU of one compute capability runs it. What
+   * stays the sequence's own: its tokens, lengths, heads and types, and max_q_len unless varlen_q.
+   * Decode without MLA; kernels of the cubist_decode family alone. docs/design/selection.md has the
+   * cost. */
+  int32_t batch_invariant;
+  int32_t reserved; /* 0 */
 } cubist_attention_problem;
 
 /* bf16, head_dim 128, one sequence with 1 new and 1024 KV tokens, 8 KV heads, pages of 64;
@@ -312,7 +319,7 @@ typedef struct cubist_attention_problem {
     sizeof(cubist_attention_problem), CUBIST_PHASE_DECODE, CUBIST_DTYPE_BF16, CUBIST_DTYPE_BF16, \
         CUBIST_DTYPE_BF16, CUBIST_DTYPE_BF16, 128, -1, 0, 8, 1, 1, 1024, 64, -1,                 \
         CUBIST_KV_LAYOUT_HND, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 268435456, \
-        0, 0, -1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, -1.0f, 0.0f, {0, 0, 0, 0}, 1, -1              \
+        0, 0, -1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, -1.0f, 0.0f, {0, 0, 0, 0}, 1, -1, 0, 0        \
   }
 
 /* Chooses kernels. Pure: no file, network or driver. The selection keeps a copy of the problem. */
@@ -502,7 +509,7 @@ CUBIST_API cubist_status cubist_selection_get_output(cubist_selection* selection
  *   ((row / 128) * (columns / 4) + column / 4) * 512 + row % 32 * 16 + row % 128 / 32 * 4
  *   + column % 4
  *
- * where row = token - o_sf_start_index and column = element of the token's row / 16. */
+ * where row = token + o_sf_start_index and column = element of the token's row / 16. */
 typedef struct cubist_output_scale_info {
   uint32_t struct_size;
   uint32_t alignment;

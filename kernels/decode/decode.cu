@@ -32,7 +32,7 @@ __device__ __forceinline__ RowLimits limits_of(const CubistDecodeParams& params,
     const Row row = row_of(work, index);
     limits.first_key[r] = first_key(work, row.token);
     limits.end_key[r] = end_key(work, row.token);
-    limits.scale[r] = V::kConvertsKv ? scale * row_scales[index] : scale;
+    limits.scale[r] = V::kScalesQ ? scale * row_scales[index] : scale;
   }
   return limits;
 }

@@ -1,6 +1,6 @@
 // Prints the decode kernels there are for one architecture, a line each, for scripts/build-kernels:
-//   name source type_q type_kv dtype_q dtype_kv head_dim head_dim_vo tile_q tile_kv threads smem
-//   scheduler
+//   name source type_q type_kv dtype_q dtype_kv dtype_o head_dim head_dim_vo tile_q tile_kv threads
+//   smem scheduler
 // Usage: list_variants ARCH SMEM_LIMIT, with SMEM_LIMIT one of those below (bytes).
 
 #include <cstdio>
@@ -27,6 +27,11 @@ const char* dtype_name(Type type) {
   return type == Type::kBf16 ? "bf16" : type == Type::kFp16 ? "fp16" : "e4m3";
 }
 
+/// What O holds where nobody asks for something else: 16 bits an element.
+const char* dtype_name_o(Type type_q) {
+  return dtype_name(type_q == Type::kE4m3 ? Type::kBf16 : type_q);
+}
+
 constexpr const char* kStatic = "decode.cu";
 
 template <class V>
@@ -35,9 +40,10 @@ void print(const char* arch, const char* source = kStatic) {
   const bool is_stream = source != kStatic;
   const char* q = dtype_name(V::kQ);
   const char* kv = dtype_name(V::kKv);
-  std::printf("cubist_decode_q_%s_kv_%s_o_%s_h%d_q%d_%s%s %s %s %s %s %s %d %d %d %d %d %d %s\n", q,
-              kv, q, V::kHeadDim, V::kTileQ, is_stream ? "stream_" : "", arch, source,
-              type_name(V::kQ), type_name(V::kKv), q, kv, V::kHeadDim, V::kHeadDim, V::kTileQ,
+  const char* o = dtype_name_o(V::kQ);
+  std::printf("cubist_decode_q_%s_kv_%s_o_%s_h%d_q%d_%s%s %s %s %s %s %s %s %d %d %d %d %d %d %s\n",
+              q, kv, o, V::kHeadDim, V::kTileQ, is_stream ? "stream_" : "", arch, source,
+              type_name(V::kQ), type_name(V::kKv), q, kv, o, V::kHeadDim, V::kHeadDim, V::kTileQ,
               V::kTileKv, V::kThreads, V::kSmemBytes, is_stream ? "persistent" : "static");
 }
 
@@ -48,11 +54,11 @@ void print_mla(const char* arch) {
   const char* q = dtype_name(kTypeQ);
   const char* kv = dtype_name(kTypeKv);
   std::printf(
-      "cubist_decode_q_%s_kv_%s_o_%s_h%dv%d_q%d_stream_%s mla_decode.cu %s %s %s %s %d %d %d "
-      "%d %d %d persistent\n",
+      "cubist_decode_q_%s_kv_%s_o_%s_h%dv%d_q%d_stream_%s mla_decode.cu %s %s %s %s %s %d %d "
+      "%d %d %d %d persistent\n",
       q, kv, q, V::kHeadDimQk, V::kHeadDimVo, V::kTileQ, arch, type_name(kTypeQ),
-      type_name(kTypeKv), q, kv, V::kHeadDimQk, V::kHeadDimVo, V::kTileQ, V::kTileKv, V::kThreads,
-      V::kSmemBytes);
+      type_name(kTypeKv), q, kv, q, V::kHeadDimQk, V::kHeadDimVo, V::kTileQ, V::kTileKv,
+      V::kThreads, V::kSmemBytes);
 }
 
 template <Type kQ, Type kKv, int kHeadDim, int kSmemLimit>
@@ -76,6 +82,7 @@ void print_all(const char* arch) {
   print_heads<Type::kBf16, Type::kBf16, kSmemLimit>(arch);
   print_heads<Type::kBf16, Type::kE4m3, kSmemLimit>(arch);
   print_heads<Type::kFp16, Type::kFp16, kSmemLimit>(arch);
+  print_heads<Type::kE4m3, Type::kE4m3, kSmemLimit>(arch);
 }
 
 /// TMA and warpgroup MMA: this one architecture alone. A tile's rows or columns, by tile_q.

@@ -46,6 +46,18 @@ __device__ __forceinline__ float scale_to_fp16(uint4& eight) {
   return power_of_two(-exponent);
 }
 
+/// Eight elements of a row, from element `element` of Q: 16 bits each, e4m3 as fp16.
+template <Type kTypeQ>
+__device__ __forceinline__ uint4 load_eight(const void* q, std::int64_t element) {
+  if constexpr (kTypeQ == Type::kE4m3) {
+    const uint2 raw = *reinterpret_cast<const uint2*>(static_cast<const char*>(q) + element);
+    return make_uint4(e4m3_pair_to_fp16(raw.x), e4m3_high_pair_to_fp16(raw.x),
+                      e4m3_pair_to_fp16(raw.y), e4m3_high_pair_to_fp16(raw.y));
+  } else {
+    return *reinterpret_cast<const uint4*>(static_cast<const std::uint16_t*>(q) + element);
+  }
+}
+
 /// Copies the CTA's rows of Q to shared memory; spare rows become zero. Call __syncthreads() before
 /// reading them.
 template <class V>
@@ -67,10 +79,9 @@ __device__ __forceinline__ void stage_query(const CubistDecodeParams& params, co
       const std::int64_t element =
           (work.q_row + work.first_token + row.token) * params.q_stride_tokens +
           row.head * params.q_stride_heads + chunk * 8;
-      eight =
-          *reinterpret_cast<const uint4*>(static_cast<const std::uint16_t*>(params.q) + element);
+      eight = load_eight<V::kQ>(params.q, element);
     }
-    if constexpr (V::kConvertsKv) {
+    if constexpr (V::kScalesQ) {
       const float down = scale_to_fp16<V::kQ, kLanes>(eight);
       if (chunk == 0) row_scales[index] = down;
     }

@@ -21,10 +21,13 @@ struct Variant {
   static constexpr int kHeadDim = kHeadDimension;
   static constexpr int kTileQ = kTileRows;
   static constexpr int kTileKv = 64;
-  // e4m3 keys and values become fp16, which holds each of them exactly, on their way to the MMA.
+  // e4m3 keys and values (and Q) become fp16, which holds each of them exactly, on their way to the
+  // MMA.
   static constexpr bool kConvertsKv = kKv == Type::kE4m3;
   static constexpr Type kMma = kConvertsKv ? Type::kFp16 : kKv;
   static_assert(kConvertsKv || kQ == kKv, "Q has the type of K and V, unless those are e4m3");
+  // fp16's range is smaller than that of 16-bit Q.
+  static constexpr bool kScalesQ = kConvertsKv && kQ != Type::kE4m3;
 
   static constexpr int kRowGroups = kTileQ / 16;
   static constexpr int kWarps = max_of(kRowGroups, 4);

@@ -51,9 +51,6 @@ __device__ __forceinline__ int first_key(const Work& work, int token) {
   return work.first_position + token - work.window_left;
 }
 
-/// Fewer tiles than this are not worth another CTA. Unit: tiles of 64 keys; 4 = the 256 keys that
-/// the selection counts with.
-inline constexpr int kMinTilesPerCta = 4;
 inline constexpr int kNoWindow = 1 << 30;
 
 /// Tiles of `tile_kv` keys that hold a key of [key_begin, key_end).
@@ -108,8 +105,8 @@ __device__ __forceinline__ bool find_work(const CubistDecodeParams& params, int 
 
   const int first_tile = work.key_begin / tile_kv;
   const int num_tiles = num_tiles_of(work, tile_kv);
-  work.num_splits =
-      max(min(params.num_ctas_kv, (num_tiles + kMinTilesPerCta - 1) / kMinTilesPerCta), 1);
+  const int per_cta = params.fixed.min_tiles_per_cta;
+  work.num_splits = max(min(params.num_ctas_kv, (num_tiles + per_cta - 1) / per_cta), 1);
   if (work.split >= work.num_splits) return false;
   // At most 2^25 tiles times 64 CTAs: no overflow.
   const auto split = static_cast<unsigned>(work.split);

@@ -6,7 +6,7 @@ namespace cubist::capi {
 namespace {
 
 // Compared byte for byte, so that no byte may be padding.
-static_assert(offsetof(cubist_attention_problem, max_active_clusters) + sizeof(std::int32_t) ==
+static_assert(offsetof(cubist_attention_problem, reserved) + sizeof(std::int32_t) ==
               sizeof(cubist_attention_problem));
 static_assert(offsetof(cubist_attention_problem, kv_combined) ==
               offsetof(cubist_attention_problem, workspace_size) + sizeof(std::int64_t));

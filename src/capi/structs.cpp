@@ -32,6 +32,8 @@ Status check_fields(const cubist_attention_problem& c) {
   CUBIST_RETURN_IF_ERROR(check_bool("lse", c.lse));
   CUBIST_RETURN_IF_ERROR(check_bool("sparse_dynamic", c.sparse_dynamic));
   CUBIST_RETURN_IF_ERROR(check_bool("uses_shared_paged_kv_idx", c.uses_shared_paged_kv_idx));
+  CUBIST_RETURN_IF_ERROR(check_bool("batch_invariant", c.batch_invariant));
+  CUBIST_RETURN_IF_ERROR(check_enum("reserved", c.reserved, 0));
   return check_bool("enable_pdl", c.enable_pdl);
 }
 
@@ -69,6 +71,7 @@ void fill_options(const cubist_attention_problem& c, AttentionProblem& p) {
   if (c.skip_softmax != 0.0F) p.skip_softmax = c.skip_softmax;
   std::copy_n(c.sage_blocks, p.sage_blocks.size(), p.sage_blocks.begin());
   p.enable_pdl = c.enable_pdl != 0;
+  p.batch_invariant = c.batch_invariant != 0;
   p.workspace_size = c.workspace_size;
   p.max_active_clusters = c.max_active_clusters;
 }

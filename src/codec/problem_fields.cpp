@@ -18,6 +18,8 @@ using D = DeviceProfile;
 
 constexpr auto kFields = std::to_array<ProblemField>({
     {"batch", "sequences", &P::batch},
+    {"batch_invariant", "a sequence's bits do not depend on the others, nor on the SMs",
+     &P::batch_invariant},
     {"bmm1_scale", "softmax scale, or ptr: read on the device", &P::bmm1_scale},
     {"bmm2_scale", "output scale, or ptr: read on the device", &P::bmm2_scale},
     {"causal", "causal mask; false: dense", &P::causal},

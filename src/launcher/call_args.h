@@ -46,7 +46,7 @@ struct CallArgs {
 
   std::uint64_t k_sf = 0;  ///< FP4 KV: e4m3 [num_pages, num_kv_heads, page_size, head_dim / 16] (*)
   std::uint64_t v_sf = 0;
-  std::uint64_t o_sf = 0;          ///< nvfp4 output: block scales, launcher/nvfp4_output.h (*)
+  std::uint64_t o_sf = 0;          ///< nvfp4 output: block scales, launcher/nvfp4_output.h
   std::uint64_t sliding_pool = 0;  ///< sparse_dynamic: the second KV pool (*)
   std::uint64_t topk_lens = 0;     ///< sparse_dynamic: int32 [sum_seq_q] (*)
   std::array<std::uint64_t, 4> sage_scales{};  ///< q, k, p, v; where sage_blocks is not 0 (*)

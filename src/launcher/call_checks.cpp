@@ -5,6 +5,8 @@
 #include <initializer_list>
 #include <limits>
 
+#include "launcher/nvfp4_output.h"
+
 namespace cubist::launcher {
 namespace {
 
@@ -38,12 +40,12 @@ struct Dimension {
 };
 
 Status check_tensor(std::string_view tensor, Dtype dtype, std::initializer_list<Dimension> dims) {
-  const std::int64_t bytes = dtype_bits(dtype) / 8;
+  const std::int64_t bits = dtype_bits(dtype);
   std::int64_t last = 0;  // index of the last element
   for (const Dimension& dim : dims) {
-    if (dim.stride < 0 ||
-        static_cast<std::uint64_t>(dim.stride) * static_cast<std::uint64_t>(bytes) % kVectorBytes !=
-            0) {
+    if (dim.stride < 0 || static_cast<std::uint64_t>(dim.stride) *
+                                  static_cast<std::uint64_t>(bits) % (8 * kVectorBytes) !=
+                              0) {
       return fail(StatusCode::kInvalidArgument,
                   "{} is {} elements of {}; strides must be at least 0 and a multiple of {} bytes",
                   dim.stride_name, dim.stride, to_string(dtype), kVectorBytes);
@@ -57,7 +59,7 @@ Status check_tensor(std::string_view tensor, Dtype dtype, std::initializer_list<
     }
   }
   std::int64_t end = 0;
-  if (__builtin_add_overflow(last, 1, &end) || __builtin_mul_overflow(end, bytes, &end)) {
+  if (__builtin_add_overflow(last, 1, &end) || __builtin_mul_overflow(end, bits, &end)) {
     return fail(StatusCode::kInvalidArgument, "{} ends at element {}, beyond 63 bits of bytes",
                 tensor, last);
   }
@@ -109,6 +111,15 @@ Status check_tensors(const AttentionProblem& p, const CallArgs& args) {
       {{"o_stride_tokens", p.sum_seq_q, o.tokens}, {"o_stride_heads", p.num_q_heads, o.heads}});
 }
 
+/// An nvfp4 output's second tensor; another output has none.
+Status check_block_scales(const AttentionProblem& p, const CallArgs& args) {
+  CUBIST_RETURN_IF_ERROR(check_nvfp4_output(p, args.o_sf));
+  if (p.dtype_o == Dtype::kE2m1 || (!args.o_sf_scale && !args.o_sf_start_index)) return {};
+  return fail(StatusCode::kInvalidArgument,
+              "{} is given, but dtype_o is {}; it belongs to an nvfp4 output (e2m1)",
+              args.o_sf_scale ? "o_sf_scale" : "o_sf_start_index", to_string(p.dtype_o));
+}
+
 /// Arguments of the trtllm-gen family alone.
 Status check_absent(const CallArgs& args) {
   struct Argument {
@@ -119,9 +130,6 @@ Status check_absent(const CallArgs& args) {
       {"cum_seq_lens_kv", args.cum_seq_lens_kv != 0},
       {"k_sf", args.k_sf != 0},
       {"v_sf", args.v_sf != 0},
-      {"o_sf", args.o_sf != 0},
-      {"o_sf_scale", args.o_sf_scale.has_value()},
-      {"o_sf_start_index", args.o_sf_start_index.has_value()},
       {"sliding_pool", args.sliding_pool != 0},
       {"topk_lens", args.topk_lens != 0},
       {"sage_scales", args.sage_scales != decltype(args.sage_scales){}},
@@ -169,6 +177,7 @@ Status check_decode_call(const AttentionProblem& p, const CallArgs& args) {
   CUBIST_RETURN_IF_ERROR(check_device_scalar("bmm2_scale", args.bmm2_scale));
   CUBIST_RETURN_IF_ERROR(check_absent(args));
   CUBIST_RETURN_IF_ERROR(check_shapes(p));
+  CUBIST_RETURN_IF_ERROR(check_block_scales(p, args));
   CUBIST_RETURN_IF_ERROR(check_output(p, args, false));
   return check_tensors(p, args);
 }

@@ -5,6 +5,7 @@
 #include "launcher/call_checks.h"
 #include "launcher/decode_workspace.h"
 #include "launcher/device_pointer.h"
+#include "launcher/nvfp4_output.h"
 #include "launcher/scales.h"
 
 namespace cubist::launcher {
@@ -77,10 +78,27 @@ void fill_strides(const AttentionProblem& p, const CallArgs& args, CubistDecodeP
   params.o_stride_tokens = o.tokens;
 }
 
+/// What static kernels alone read.
+void fill_static(const AttentionProblem& p, const CallArgs& args, CubistStaticDecodeParams& fixed) {
+  fixed.min_tiles_per_cta =
+      p.batch_invariant ? kCubistDecodeInvariantTilesPerCta : kCubistDecodeMinTilesPerCta;
+  fixed.dtype_o = p.dtype_o == Dtype::kBf16   ? kCubistDecodeOutputBf16
+                  : p.dtype_o == Dtype::kFp16 ? kCubistDecodeOutputFp16
+                  : p.dtype_o == Dtype::kE4m3 ? kCubistDecodeOutputE4m3
+                                              : kCubistDecodeOutputNvfp4;
+  if (p.dtype_o != Dtype::kE2m1) return;
+  fixed.o_sf = device_pointer<void>(args.o_sf);
+  fixed.o_sf_scale = p.o_sf_scale;
+  fixed.o_sf_start_index = p.o_sf_start_index;
+}
+
 }  // namespace
 
-Status fill_decode_params(const AttentionProblem& p, const LaunchPlan& plan, const CallArgs& args,
-                          CubistDecodeParams& params) {
+Status fill_decode_params(const AttentionProblem& problem, const LaunchPlan& plan,
+                          const CallArgs& args, CubistDecodeParams& params) {
+  AttentionProblem p = problem;
+  p.o_sf_scale = args.o_sf_scale.value_or(p.o_sf_scale);
+  p.o_sf_start_index = args.o_sf_start_index.value_or(p.o_sf_start_index);
   CUBIST_RETURN_IF_ERROR(check_served(p));
   CUBIST_RETURN_IF_ERROR(check_decode_call(p, args));
   CUBIST_ASSIGN_OR_RETURN(const DecodeWorkspace workspace, decode_workspace(plan));
@@ -105,6 +123,7 @@ Status fill_decode_params(const AttentionProblem& p, const LaunchPlan& plan, con
   params.num_tokens_per_cta_q = plan.num_tokens_per_cta_q;
   params.num_heads_per_cta = plan.num_heads_per_cta;
   params.prefetch_kv = plan.pdl ? 1 : 0;
+  if (plan.record->traits.scheduler == TileScheduler::kStatic) fill_static(p, args, params.fixed);
   return {};
 }
 

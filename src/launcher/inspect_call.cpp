@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "launcher/nvfp4_output.h"
+
 namespace cubist::launcher {
 namespace {
 
@@ -192,6 +194,13 @@ Status check_dense(const Inspection& inspection, const AttentionProblem& p, cons
       "o", args.o,
       extent_bytes(p.dtype_o,
                    {{p.sum_seq_q, o.tokens}, {p.num_q_heads, o.heads}, {p.head_dim_vo, 1}})));
+  if (p.dtype_o == Dtype::kE2m1) {
+    AttentionProblem of_call = p;
+    of_call.o_sf_start_index = args.o_sf_start_index.value_or(p.o_sf_start_index);
+    CUBIST_ASSIGN_OR_RETURN(const Nvfp4ScaleLayout scales, nvfp4_scale_layout(of_call));
+    CUBIST_RETURN_IF_ERROR(inspection.check_memory(
+        "o_sf", args.o_sf, static_cast<std::uint64_t>(scales.size_bytes())));
+  }
   const auto heads = static_cast<std::uint64_t>(p.num_q_heads);
   CUBIST_RETURN_IF_ERROR(inspection.check_memory("sinks", args.sinks, heads * sizeof(float)));
   CUBIST_RETURN_IF_ERROR(inspection.check_memory(

@@ -29,10 +29,15 @@ bool wants_head_dim(const std::vector<KernelFilter::HeadDim>& list, const Kernel
   });
 }
 
+bool wants_output(const std::vector<Dtype>& list, const KernelTraits& traits) {
+  return list.empty() ||
+         std::any_of(list.begin(), list.end(), [&](Dtype dtype) { return writes(traits, dtype); });
+}
+
 bool wants_attention(const KernelFilter& filter, const KernelTraits& traits) {
   return wants(filter.dtypes_q, traits.dtype_q) &&
          (wants(filter.dtypes_kv, traits.dtype_k) || wants(filter.dtypes_kv, traits.dtype_v)) &&
-         wants(filter.dtypes_o, traits.dtype_o) && wants_head_dim(filter.head_dims, traits) &&
+         wants_output(filter.dtypes_o, traits) && wants_head_dim(filter.head_dims, traits) &&
          wants(filter.phases, phase_of(traits));
 }
 

@@ -24,7 +24,7 @@ namespace cubist {
 inline constexpr std::size_t kPackRowBytes = 48;
 inline constexpr std::size_t kSourceRowBytes = 24;
 inline constexpr std::uint32_t kKernelRowBytes = 56 + sizeof(KernelTraits);
-inline constexpr std::uint32_t kNumTraitMembers = 37;
+inline constexpr std::uint32_t kNumTraitMembers = 38;
 
 /// Rows one behind the other, then the texts they name.
 class RowWriter {

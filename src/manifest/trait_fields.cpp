@@ -29,6 +29,7 @@ constexpr std::array<TraitField, kNumTraitFields> kFields = {{
     {"qkv_layout", &T::qkv_layout},
     {"page_size", &T::page_size, 0, 65535},
     {"dynamic_page", &T::dynamic_page},
+    {"dynamic_dtype_o", &T::dynamic_dtype_o},
     {"sparse_type", &T::sparse_type},
     {"threads", &T::threads, 1, 1024},
     {"smem", &T::smem, 0, 1 << 20},

@@ -33,7 +33,7 @@ struct TraitField {
 using TraitSet = std::uint64_t;
 
 /// In the order the writer uses.
-inline constexpr std::size_t kNumTraitFields = 38;
+inline constexpr std::size_t kNumTraitFields = 39;
 const std::array<TraitField, kNumTraitFields>& trait_fields();
 
 /// Bit of a key; the key must exist.

@@ -71,6 +71,8 @@ struct AttentionProblem {
   ScaleArgument bmm2_scale;
   std::optional<float> skip_softmax;  ///< threshold scale factor
   bool enable_pdl = true;
+  /// A sequence's bits depend on nothing of the batch around it, nor on how many SMs there are.
+  bool batch_invariant = false;
   std::int64_t workspace_size = 268435456;                 ///< bytes
   std::array<std::int32_t, 4> sage_blocks = {0, 0, 0, 0};  ///< q, k, p, v; 0 = off
   /// The cluster-occupancy answer to use for this problem; -1 = ask the device profile or the

@@ -36,6 +36,7 @@ struct KernelTraits {
   std::uint32_t smem = 0;                ///< dynamic shared memory, bytes
   std::uint16_t page_size = 0;           ///< tokens per KV page; 0 not paged, 1 sparse
   bool dynamic_page = false;             ///< the page size is read at run time
+  bool dynamic_dtype_o = false;          ///< the output type is read at run time, see writes()
   QkvLayout qkv_layout = QkvLayout::kPagedKv;
   MaskType mask_type = MaskType::kDense;
   KernelType kernel_type = KernelType::kContext;
@@ -64,6 +65,13 @@ struct KernelTraits {
 
   bool operator==(const KernelTraits&) const = default;
 };
+
+/// Whether the kernel can write an O of that type.
+inline bool writes(const KernelTraits& traits, Dtype dtype_o) {
+  if (traits.dtype_o == dtype_o) return true;
+  return traits.dynamic_dtype_o && (dtype_o == Dtype::kBf16 || dtype_o == Dtype::kFp16 ||
+                                    dtype_o == Dtype::kE4m3 || dtype_o == Dtype::kE2m1);
+}
 
 /// One artifact of a manifest. Its identity is sha256, never the name: the same name occurs with
 /// other bytes in other releases.

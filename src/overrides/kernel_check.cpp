@@ -48,6 +48,7 @@ Status check_filter(const RuleFile& file, const Rule& rule, std::string_view ver
 bool may_hold(const ProblemCondition& condition, const KernelTraits& traits) {
   const std::string_view field = condition.field();
   if (field == "page_size" && traits.dynamic_page) return true;
+  if (field == "dtype_o" && traits.dynamic_dtype_o) return true;
   constexpr std::string_view kFixed[] = {"dtype_q", "dtype_k",     "dtype_v",     "dtype_kv",
                                          "dtype_o", "head_dim_qk", "head_dim_vo", "page_size"};
   if (std::find(std::begin(kFixed), std::end(kFixed), field) == std::end(kFixed)) return true;

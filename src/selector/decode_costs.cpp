@@ -5,6 +5,7 @@
 #include <limits>
 #include <span>
 
+#include "model/decode_params.h"
 #include "selector/geometry.h"
 
 namespace cubist::selector {
@@ -12,9 +13,14 @@ namespace {
 
 // A CTA gets at least this many keys of a split sequence, and a sequence at most this many CTAs:
 // the partial results of more cost more than they save.
-constexpr std::int64_t kMinKeysPerCta = 256;
+constexpr std::int64_t kMinKeysPerCta = 64 * kCubistDecodeMinTilesPerCta;
 constexpr std::int64_t kMaxCtasPerKv = 64;
 constexpr std::int64_t kMaxWaves = 4;
+// Batch-invariant: CTAs that one sequence has at most, if its KV heads are few enough to allow it.
+// About as many as the SMs of the GPUs this is for, yet a constant.
+constexpr std::int32_t kInvariantCtas = 128;
+constexpr std::int32_t kMinInvariantSplit = 16;
+constexpr std::int32_t kTileKv = 64;  // of every static kernel
 
 // Microseconds that do not depend on keys.
 constexpr double kStaticStart = 1.2;
@@ -164,6 +170,14 @@ double split_time(const DecodeModel& model, const StaticCost& cost, std::int64_t
   return split > 1 ? time + model.join + model.static_part * static_cast<double>(split) : time;
 }
 
+/// The one split that a batch-invariant launch may have.
+DecodeSplit split_invariant(const DecodeModel& model, const Request& request,
+                            const KernelTraits& traits, std::int64_t columns) {
+  const std::int32_t split =
+      invariant_split(request.max_kv_len, request.max_q_len, request.window, request.num_kv_heads);
+  return {columns, split, modelled_us(model, request, traits, columns, split)};
+}
+
 DecodeSplit split_static(const DecodeModel& model, const Request& request,
                          const KernelTraits& traits, std::int64_t columns) {
   const StaticCost cost = static_cost(model, traits);
@@ -249,6 +263,18 @@ const DecodeModel& shipped_decode_model() {
   return kModel;
 }
 
+std::int32_t invariant_split(std::int32_t max_kv_len, std::int32_t max_q_len, std::int32_t window,
+                             std::int32_t num_kv_heads) {
+  std::int64_t tiles = ceil_div(std::int64_t{max_kv_len}, kTileKv);
+  // What all tokens of a CTA see may begin and end inside a tile.
+  const std::int64_t seen = std::int64_t{window} + max_q_len;
+  if (seen < max_kv_len) tiles = std::min(tiles, ceil_div(seen, kTileKv) + 1);
+  const std::int64_t most =
+      std::clamp<std::int64_t>(kInvariantCtas / num_kv_heads, kMinInvariantSplit, kMaxCtasPerKv);
+  return static_cast<std::int32_t>(
+      std::clamp<std::int64_t>(ceil_div(tiles, kCubistDecodeInvariantTilesPerCta), 1, most));
+}
+
 std::int64_t max_split_ctas(const DecodeModel& model, const KernelTraits& traits,
                             std::int32_t num_sms) {
   if (traits.scheduler == TileScheduler::kPersistent) return num_sms;
@@ -261,7 +287,8 @@ DecodeSplit best_split(const DecodeModel& model, const Request& request, const K
   if (traits.scheduler == TileScheduler::kPersistent) {
     return split_persistent(model, request, traits, columns);
   }
-  return split_static(model, request, traits, columns);
+  return request.batch_invariant ? split_invariant(model, request, traits, columns)
+                                 : split_static(model, request, traits, columns);
 }
 
 double modelled_us(const DecodeModel& model, const Request& request, const KernelTraits& traits,

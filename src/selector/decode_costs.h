@@ -31,8 +31,15 @@ DecodeSplit best_split(const DecodeModel& model, const Request& request, const K
 double modelled_us(const DecodeModel& model, const Request& request, const KernelTraits& traits,
                    std::int64_t columns, std::int32_t num_ctas_kv);
 
-/// CTAs that a launch split over keys has at most, whatever the problem: all sequences, heads and
-/// splits counted.
+/// num_ctas_kv of a batch-invariant launch, of a static kernel: one for 1,024 keys, but no more
+/// than make 128 CTAs a sequence (16 to 64 of each KV head). The kernel gives a sequence one CTA
+/// for 1,024 of its own keys, up to this number, so that a longer sequence beside it changes
+/// nothing.
+std::int32_t invariant_split(std::int32_t max_kv_len, std::int32_t max_q_len, std::int32_t window,
+                             std::int32_t num_kv_heads);
+
+/// CTAs that a launch split over keys has at most, whatever the problem unless it is
+/// batch_invariant: all sequences, heads and splits counted.
 std::int64_t max_split_ctas(const DecodeModel& model, const KernelTraits& traits,
                             std::int32_t num_sms);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/decode_params.h"
 #include "selector/cost_model.h"
 #include "selector/explain_steps.h"
 #include "selector/rules_cubist_decode.h"
@@ -41,11 +42,15 @@ std::string decode_ctas_text(const Request& request, const LaunchPlan& plan) {
 
 /// Among the serving kernels of the chosen one's scheduler alone: each scheduler has its own tiles.
 std::string decode_tile_text(const Request& request, const KernelTraits& chosen) {
-  const std::int64_t rows = std::int64_t{request.heads_per_kv} * request.max_q_len;
+  const std::int64_t rows = tile_rows_of(request);
   std::string why = "of the persistent kernels the one of least modelled time";
   if (chosen.scheduler == TileScheduler::kStatic) {
     why = chosen.tile_q >= rows ? "the smallest of the static kernels that holds them all"
                                 : "the largest of the static kernels; none holds them all";
+  }
+  if (request.batch_invariant && request.varlen_q) {
+    return fmt::format("{} rows whatever the longest query is (batch_invariant): tile_q {}, {}",
+                       rows, chosen.tile_q, why);
   }
   return fmt::format("{} heads x {} tokens = {} rows: tile_q {}, {}", request.heads_per_kv,
                      request.max_q_len, rows, chosen.tile_q, why);
@@ -65,6 +70,13 @@ void explain_decode(const PackTable& pack, const Request& request, const Selecti
                      option.split.num_ctas_kv, option.split.microseconds,
                      persistent ? "" : ", with a margin for unequal lengths",
                      option.record == plan.record ? "  <- chosen" : "")});
+  }
+  if (request.batch_invariant) {
+    out.steps.push_back(
+        {"batch_invariant",
+         fmt::format("static kernels alone; a sequence gets one CTA for {} of its own keys, up to "
+                     "{}, whatever is beside it",
+                     64 * kCubistDecodeInvariantTilesPerCta, plan.num_ctas_kv)});
   }
   out.steps.push_back({"model", "times by " + decode_model_of(pack.pack()).source});
   out.steps.push_back({"tile_q", decode_tile_text(request, plan.record->traits)});

@@ -14,19 +14,19 @@ struct Weight {
   Misfit misfit;
   std::int32_t weight;
 };
-constexpr std::array<Weight, 19> kWeights = {{
-    {Misfit::kSkipSoftmax, 1}, {Misfit::kPage, 2},       {Misfit::kSplit, 2},
-    {Misfit::kReduction, 3},   {Misfit::kScheduler, 3},  {Misfit::kMask, 4},
-    {Misfit::kTypes, 5},       {Misfit::kSageBlocks, 5}, {Misfit::kFp4Output, 5},
-    {Misfit::kHeadGroups, 6},  {Misfit::kTwoCta, 6},     {Misfit::kGridLimits, 6},
-    {Misfit::kSparse, 8},      {Misfit::kLayout, 10},    {Misfit::kPhase, 10},
-    {Misfit::kSmem, 10},       {Misfit::kHeadDims, 12},  {Misfit::kBoxRow, 12},
-    {Misfit::kArch, 12},
+constexpr std::array<Weight, 20> kWeights = {{
+    {Misfit::kSkipSoftmax, 1}, {Misfit::kPage, 2},           {Misfit::kSplit, 2},
+    {Misfit::kReduction, 3},   {Misfit::kScheduler, 3},      {Misfit::kMask, 4},
+    {Misfit::kTypes, 5},       {Misfit::kSageBlocks, 5},     {Misfit::kFp4Output, 5},
+    {Misfit::kHeadGroups, 6},  {Misfit::kTwoCta, 6},         {Misfit::kGridLimits, 6},
+    {Misfit::kSparse, 8},      {Misfit::kLayout, 10},        {Misfit::kPhase, 10},
+    {Misfit::kSmem, 10},       {Misfit::kHeadDims, 12},      {Misfit::kBoxRow, 12},
+    {Misfit::kArch, 12},       {Misfit::kBatchInvariant, 4},
 }};
 
 std::int32_t count_type_differences(const KernelTraits& want, const KernelTraits& have) {
   return (want.dtype_q != have.dtype_q ? 1 : 0) + (want.dtype_k != have.dtype_k ? 1 : 0) +
-         (want.dtype_v != have.dtype_v ? 1 : 0) + (want.dtype_o != have.dtype_o ? 1 : 0);
+         (want.dtype_v != have.dtype_v ? 1 : 0) + (writes(have, want.dtype_o) ? 0 : 1);
 }
 
 std::int32_t distance_of(Misfits misfits, const Request& request, const KernelTraits& traits) {
@@ -78,7 +78,7 @@ class DifferenceList {
       type("dtype_q", want.dtype_q, traits_.dtype_q);
       type("dtype_k", want.dtype_k, traits_.dtype_k);
       type("dtype_v", want.dtype_v, traits_.dtype_v);
-      type("dtype_o", want.dtype_o, traits_.dtype_o);
+      if (!writes(traits_, want.dtype_o)) type("dtype_o", want.dtype_o, traits_.dtype_o);
     }
     if (misfits_.has(Misfit::kSageBlocks)) {
       const auto text = [](const KernelTraits& t) {
@@ -181,6 +181,10 @@ class DifferenceList {
     if (misfits_.has(Misfit::kReduction) || misfits_.has(Misfit::kScheduler)) {
       add(Misfit::kReduction, "multi_ctas_kv_mode", "one CTA per KV sequence, or a known reduction",
           std::string(to_string(traits_.multi_ctas_kv_mode)), "");
+    }
+    if (misfits_.has(Misfit::kBatchInvariant)) {
+      add(Misfit::kBatchInvariant, "batch_invariant", "true",
+          fmt::format("a {} scheduler", to_string(traits_.scheduler)), "batch_invariant false");
     }
     if (misfits_.has(Misfit::kGridLimits)) {
       add(Misfit::kGridLimits, "grid", "at most 65,535 in y and z, 2^31 - 1 in all", "more",

@@ -46,6 +46,8 @@ Status prepare_request(const AttentionProblem& p, const DeviceProfile& device, R
   out.lse = p.lse;
   out.pdl = p.enable_pdl;
   out.skip_softmax = out.wanted.skip_softmax;
+  out.varlen_q = p.varlen_q;
+  out.batch_invariant = p.batch_invariant;
   out.num_q_heads = p.num_q_heads;
   out.num_kv_heads = p.num_kv_heads;
   out.heads_per_kv = p.num_q_heads / p.num_kv_heads;

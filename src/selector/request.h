@@ -27,6 +27,8 @@ struct Request {
   bool lse = false;
   bool pdl = true;
   bool skip_softmax = false;
+  bool varlen_q = false;
+  bool batch_invariant = false;
 
   std::int32_t num_q_heads = 0;
   std::int32_t num_kv_heads = 0;

@@ -21,6 +21,23 @@ bool is_persistent(const KernelRecord& record) {
   return record.traits.scheduler == TileScheduler::kPersistent;
 }
 
+/// Kernels of one group after another that may write the wanted type: those of that type, and of
+/// the 16-bit types those that read it at run time.
+template <class Visit>
+void for_each_candidate(const PackTable& pack, const KernelTraits& wanted, Visit visit) {
+  KernelTraits listed = wanted;
+  const auto visit_group = [&](Dtype dtype_o) {
+    listed.dtype_o = dtype_o;
+    for (const std::uint32_t index : pack.group_members(pack.find_group(listed))) {
+      visit(pack.pack().kernels[index]);
+    }
+  };
+  visit_group(wanted.dtype_o);
+  for (const Dtype dtype_o : {Dtype::kBf16, Dtype::kFp16}) {
+    if (dtype_o != wanted.dtype_o) visit_group(dtype_o);
+  }
+}
+
 DecodeOption option_of(const DecodeModel& model, const Request& request,
                        const KernelRecord& record) {
   const std::int32_t tile_q = record.traits.tile_q;
@@ -35,6 +52,9 @@ DecodeOption option_of(const DecodeModel& model, const Request& request,
   return option;
 }
 
+// Rows of a tile of unequal query lengths where the longest of the batch must have no say.
+constexpr std::int64_t kInvariantRows = 64;
+
 /// True when `a` suits better than `b`, of one scheduler: the smallest tile that holds all rows,
 /// else the largest; then the usual preference.
 bool suits_better(const KernelRecord& a, const KernelRecord& b, std::int64_t rows) {
@@ -48,6 +68,11 @@ bool suits_better(const KernelRecord& a, const KernelRecord& b, std::int64_t row
 }
 
 }  // namespace
+
+std::int64_t tile_rows_of(const Request& request) {
+  if (request.batch_invariant && request.varlen_q) return kInvariantRows;
+  return std::int64_t{request.heads_per_kv} * request.max_q_len;
+}
 
 const DecodeModel& decode_model_of(const PackView& pack) {
   return pack.decode_model == nullptr ? shipped_decode_model() : *pack.decode_model;
@@ -88,6 +113,9 @@ Status check_entry_cubist_decode(const Request& request) {
   if (request.sparse) return unsupported("a top-k: sparse_mla_topk must be 0");
   if (request.is_chunked()) return unsupported("chunked attention: chunk_size must be 0");
   if (request.skip_softmax) return unsupported("skip_softmax: leave it out");
+  if (request.batch_invariant && request.is_mla) {
+    return unsupported("MLA with batch_invariant: its kernels share the batch's keys out evenly");
+  }
   if (!request.causal && request.max_q_len > 1) {
     return unsupported("dense masks over several query tokens: causal must be true");
   }
@@ -113,7 +141,7 @@ Misfits cubist_decode_misfits(const Request& request, const KernelTraits& traits
     if (!fits) found.bits |= static_cast<std::uint32_t>(misfit);
   };
   note(want.dtype_q == traits.dtype_q && want.dtype_k == traits.dtype_k &&
-           want.dtype_v == traits.dtype_v && want.dtype_o == traits.dtype_o,
+           want.dtype_v == traits.dtype_v && writes(traits, want.dtype_o),
        Misfit::kTypes);
   note(want.head_dim_qk == traits.head_dim_qk && want.head_dim_vo == traits.head_dim_vo,
        Misfit::kHeadDims);
@@ -132,20 +160,21 @@ Misfits cubist_decode_misfits(const Request& request, const KernelTraits& traits
   note(traits.smem <= request.max_smem, Misfit::kSmem);
   note(traits.scheduler == TileScheduler::kStatic || request.page_size >= kMinBoxedPage,
        Misfit::kPage);
+  note(traits.scheduler == TileScheduler::kStatic || !request.batch_invariant,
+       Misfit::kBatchInvariant);
   return found;
 }
 
 std::array<DecodeOption, 2> decode_options(const PackTable& pack, const Request& request) {
-  const std::int64_t rows = std::int64_t{request.heads_per_kv} * request.max_q_len;
+  const std::int64_t rows = tile_rows_of(request);
   const DecodeModel& model = decode_model_of(pack.pack());
   const KernelRecord* of_static = nullptr;
   DecodeOption persistent;
-  for (const std::uint32_t index : pack.group_members(pack.find_group(request.wanted))) {
-    const KernelRecord& record = pack.pack().kernels[index];
-    if (!cubist_decode_misfits(request, record.traits).none()) continue;
+  for_each_candidate(pack, request.wanted, [&](const KernelRecord& record) {
+    if (!cubist_decode_misfits(request, record.traits).none()) return;
     if (!is_persistent(record)) {
       if (of_static == nullptr || suits_better(record, *of_static, rows)) of_static = &record;
-      continue;
+      return;
     }
     const DecodeOption option = option_of(model, request, record);
     const double us = option.split.microseconds;
@@ -154,7 +183,7 @@ std::array<DecodeOption, 2> decode_options(const PackTable& pack, const Request&
         (us == least && suits_better(record, *persistent.record, rows))) {
       persistent = option;
     }
-  }
+  });
   return {of_static == nullptr ? DecodeOption{} : option_of(model, request, *of_static),
           persistent};
 }

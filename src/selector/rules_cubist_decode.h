@@ -22,6 +22,9 @@ struct PackAnswer;
 /// tile_q that holds all heads_per_kv * max_q_len rows is taken, the largest where none does; among
 /// it and the persistent ones a model of their time decides. Strict or not is the same: nothing is
 /// asked for that is not there.
+///
+/// batch_invariant: a static kernel, whose tile and split hang on nothing that changes from batch
+/// to batch (tile_rows_of, invariant_split).
 Status check_entry_cubist_decode(const Request& request);
 
 void answer_from_cubist_decode(const PackTable& pack, const Request& request, Selection& selection,
@@ -34,6 +37,10 @@ struct DecodeOption {
   std::int32_t num_ctas_q = 1;
   DecodeSplit split;
 };
+
+/// Rows by which a static kernel's tile is chosen: heads_per_kv * max_q_len; batch-invariant with
+/// unequal query lengths, always 64.
+std::int64_t tile_rows_of(const Request& request);
 
 /// That of the pack, else the shipped one.
 const DecodeModel& decode_model_of(const PackView& pack);

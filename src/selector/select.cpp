@@ -150,6 +150,13 @@ bool pack_fits_device(const PackTable& pack, std::uint32_t sm) {
 }
 
 Status check_entry(HeuristicRevision revision, const Request& request) {
+  if (request.batch_invariant && revision != HeuristicRevision::kCubistDecode_1) {
+    return fail(StatusCode::kUnsupported,
+                "batch_invariant is true; the rules of {} lay CTAs over a problem by its batch and "
+                "the SMs there are, and a sequence's bits follow. Take kernels of the family "
+                "cubist_decode, or batch_invariant false",
+                to_string(revision));
+  }
   switch (revision) {
     case HeuristicRevision::kTrtllmGenFmha_0_6_8:
       return check_entry_0_6_8(request);

@@ -226,6 +226,8 @@ std::string_view to_string(Misfit misfit) {
       return "grid";
     case Misfit::kBoxRow:
       return "head_dim";
+    case Misfit::kBatchInvariant:
+      return "batch_invariant";
   }
   return "unknown";
 }

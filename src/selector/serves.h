@@ -22,16 +22,17 @@ enum class Misfit : std::uint32_t {
   kSparse = 1U << 7,      ///< sparse type
   kPage = 1U << 8,        ///< page size
   kMask = 1U << 9,
-  kSkipSoftmax = 1U << 10,  ///< skips softmax though nobody asked
-  kHeadGroups = 1U << 11,   ///< a CTA would hold heads of two KV groups
-  kScheduler = 1U << 12,    ///< split with a persistent scheduler, or in a context kernel
-  kSplit = 1U << 13,        ///< fewer than two CTAs per KV sequence, or too many
-  kTwoCta = 1U << 14,       ///< 2-CTA MMA without 128 heads on one KV head
-  kReduction = 1U << 15,    ///< the separate reduction has no such tile, size or type
-  kFp4Output = 1U << 16,    ///< e2m1 output where no scale tensor is passed
-  kSmem = 1U << 17,         ///< more shared memory than the device gives a block
-  kGridLimits = 1U << 18,   ///< beyond what a launch can hold
-  kBoxRow = 1U << 19,       ///< rows of a tensor that no tensor map can box
+  kSkipSoftmax = 1U << 10,     ///< skips softmax though nobody asked
+  kHeadGroups = 1U << 11,      ///< a CTA would hold heads of two KV groups
+  kScheduler = 1U << 12,       ///< split with a persistent scheduler, or in a context kernel
+  kSplit = 1U << 13,           ///< fewer than two CTAs per KV sequence, or too many
+  kTwoCta = 1U << 14,          ///< 2-CTA MMA without 128 heads on one KV head
+  kReduction = 1U << 15,       ///< the separate reduction has no such tile, size or type
+  kFp4Output = 1U << 16,       ///< e2m1 output where no scale tensor is passed
+  kSmem = 1U << 17,            ///< more shared memory than the device gives a block
+  kGridLimits = 1U << 18,      ///< beyond what a launch can hold
+  kBoxRow = 1U << 19,          ///< rows of a tensor that no tensor map can box
+  kBatchInvariant = 1U << 20,  ///< the batch decides how a sequence's keys are shared out
 };
 
 /// Misfits of one kernel, together.

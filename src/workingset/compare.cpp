@@ -41,6 +41,7 @@ std::vector<std::string> find_differences(const KernelTraits& a, const KernelTra
   compare("two_cta_mma", &KernelTraits::two_cta_mma);
   compare("skip_softmax", &KernelTraits::skip_softmax);
   compare("dynamic_page", &KernelTraits::dynamic_page);
+  compare("dynamic_dtype_o", &KernelTraits::dynamic_dtype_o);
   compare("arch", &KernelTraits::arch);
   return found;
 }

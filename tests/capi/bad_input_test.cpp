@@ -147,6 +147,8 @@ std::vector<Bad> bad_problems() {
       BAD_WITH(problem, sage_blocks, rig.problem.sage_blocks[3] = -1, "sage_blocks"),
       BAD(problem, enable_pdl, 2, "enable_pdl is 2"),
       BAD(problem, max_active_clusters, -2, "max_active_clusters", "-2"),
+      BAD(problem, batch_invariant, 2, "batch_invariant is 2"),
+      BAD(problem, reserved, 1, "reserved is 1"),
   };
 }
 

@@ -129,6 +129,9 @@ void draw_kv_layout(Random& random, DecodeCase& made, int num_pages) {
   problem.v.assign(elements, kNan);
 }
 
+/// Strides are multiples of 16 bytes.
+int elements_of_16_bytes(Dtype dtype) { return 128 / static_cast<int>(dtype_bits(dtype)); }
+
 /// How large and how uneven the numbers are.
 struct Numbers {
   float q = 1.0F;
@@ -140,8 +143,9 @@ struct Numbers {
 
 Numbers draw_numbers(Random& random, const DecodeVariant& variant) {
   Numbers numbers;
-  numbers.q = std::ldexp(1.0F, variant.dtype_q == Dtype::kFp16 ? random.pick({0, 0, -5, 5})
-                                                               : random.pick({0, 0, -40, 40}));
+  numbers.q = std::ldexp(1.0F, variant.dtype_q == Dtype::kE4m3   ? random.pick({0, 0, -3, 5})
+                               : variant.dtype_q == Dtype::kFp16 ? random.pick({0, 0, -5, 5})
+                                                                 : random.pick({0, 0, -40, 40}));
   numbers.k = variant.dtype_kv == Dtype::kE4m3 ? random.pick({1.0F, 0.01F, 40.0F})
                                                : random.pick({1.0F, 0.125F, 8.0F});
   numbers.v = random.pick({1.0F, 0.01F, 5.0F});
@@ -186,14 +190,16 @@ void fill_kv(Random& random, const DecodeVariant& variant, const Numbers& number
 void fill_q(Random& random, const DecodeVariant& variant, const Numbers& numbers,
             DecodeProblem& problem) {
   const bool padded = random.one_in(3);
-  problem.q_stride_heads = problem.head_dim + (padded ? 8 : 0);
-  problem.q_stride_tokens = problem.q_stride_heads * problem.num_q_heads + (padded ? 24 : 0);
+  const int unit = elements_of_16_bytes(variant.dtype_q);
+  const int least = variant.dtype_q == Dtype::kE4m3 ? -6 : -30;  // what the type can hold
+  problem.q_stride_heads = problem.head_dim + (padded ? unit : 0);
+  problem.q_stride_tokens = problem.q_stride_heads * problem.num_q_heads + (padded ? 3 * unit : 0);
   problem.q.assign(static_cast<std::size_t>(problem.q_stride_tokens * (problem.sum_seq_q() + 1)),
                    kNan);
   for (int token = 0; token < problem.sum_seq_q(); ++token) {
     for (int head = 0; head < problem.num_q_heads; ++head) {
       float scale = numbers.q;
-      if (numbers.uneven_rows) scale = std::ldexp(scale, random.between(-30, 0));
+      if (numbers.uneven_rows) scale = std::ldexp(scale, random.between(least, 0));
       const auto row =
           static_cast<std::size_t>(token * problem.q_stride_tokens + head * problem.q_stride_heads);
       for (std::size_t i = row; i < row + static_cast<std::size_t>(problem.head_dim); ++i) {
@@ -229,8 +235,16 @@ DecodeCase make_decode_case(const DecodeVariant& variant, std::uint64_t seed) {
   made.scales_on_device = random.one_in(3);
   made.pdl = random.one_in(2);
   const bool padded = random.one_in(3);
-  made.o_stride_heads = problem.head_dim_vo + (padded ? 8 : 0);
-  made.o_stride_tokens = made.o_stride_heads * problem.num_q_heads + (padded ? 16 : 0);
+  const int unit = elements_of_16_bytes(variant.dtype_o);
+  made.o_stride_heads = problem.head_dim_vo + (padded ? unit : 0);
+  made.o_stride_tokens = made.o_stride_heads * problem.num_q_heads + (padded ? 2 * unit : 0);
+  if (!variant.persistent) made.min_tiles_per_cta = random.pick({4, 4, 1, 2, 16});
+  if (variant.dtype_o == Dtype::kE2m1) {
+    // About what brings block scales into e4m3's range, and what leaves it at either end.
+    made.o_sf_scale = random.pick({448.0F, 100.0F, 1.0F, 0.02F, 3e4F}) /
+                      (numbers.v * std::fabs(static_cast<float>(problem.output_scale)));
+    made.o_sf_start_index = random.pick({0, 0, 1, 31, 127, 500});
+  }
   return made;
 }
 

@@ -11,7 +11,7 @@ namespace cubist::test {
 /// What of a decode kernel the choice of problems depends on.
 struct DecodeVariant {
   std::string name;
-  Dtype dtype_q = Dtype::kBf16;  ///< also that of O
+  Dtype dtype_q = Dtype::kBf16;
   Dtype dtype_kv = Dtype::kBf16;
   int head_dim = 0;
   int head_dim_vo = 0;
@@ -19,6 +19,8 @@ struct DecodeVariant {
   std::uint32_t threads = 0;
   std::uint32_t smem = 0;  ///< bytes
   bool persistent = false;
+  Dtype dtype_o = Dtype::kBf16;
+  bool dynamic_dtype_o = false;  ///< dtype_o is one of several
 
   /// V is the beginning of K: one copy of the cache.
   bool is_mla() const { return head_dim != head_dim_vo; }
@@ -43,6 +45,9 @@ struct DecodeCase {
   int num_heads_per_cta = 1;
   int num_ctas_kv = 1;  ///< persistent: groups of CTAs
   int num_pages = 0;    ///< in the pool
+  int min_tiles_per_cta = 4;
+  float o_sf_scale = -1.0F;  ///< nvfp4 output
+  int o_sf_start_index = 0;
 
   /// One line for messages.
   std::string text() const;

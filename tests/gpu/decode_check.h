@@ -5,14 +5,23 @@
 #include <vector>
 
 #include "gpu/decode_case.h"
+#include "launcher/nvfp4_output.h"
 
 namespace cubist::test {
 
-/// What a kernel left in memory: O by the case's strides, filled with 0xffff before; LSE dense.
+/// What a kernel left in memory: O by the case's strides, an element's bits each, filled with ones
+/// before; LSE dense.
 struct DecodeOutput {
   std::vector<std::uint16_t> o;
-  std::vector<float> lse;  ///< empty where the case wants none
+  std::vector<std::uint8_t> o_sf;  ///< nvfp4 output: block scales
+  std::vector<float> lse;          ///< empty where the case wants none
 };
+
+/// Where the block scales of a case's nvfp4 output lie.
+launcher::Nvfp4ScaleLayout block_scales_of(const DecodeCase& made);
+
+/// The bits of an element that was never written.
+std::uint16_t poison_of(Dtype dtype_o);
 
 /// Whether two outputs are the same to the last bit.
 bool same_bits(const DecodeOutput& a, const DecodeOutput& b);
@@ -27,6 +36,10 @@ struct DecodeErrors {
 };
 
 /// Compares every element and sees to it that nothing else was written.
+///
+/// An nvfp4 block of 16: its scale must be what the reference's largest magnitude, give or take the
+/// tolerance before rounding, is rounded to; and each element within that tolerance and half a step
+/// of e2m1 times that scale.
 DecodeErrors check_output(const DecodeVariant& variant, const DecodeCase& problem,
                           const DecodeAnswer& answer, const DecodeOutput& output);
 

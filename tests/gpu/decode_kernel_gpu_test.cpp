@@ -1,6 +1,7 @@
 // Every decode kernel of manifests/cubist-decode.json by itself, with any geometry it must take, on
 // random problems against a float64 reference.
 //   decode_kernel_gpu_test [--manifest FILE] [--cases N] [--seed S] [--only PART_OF_NAME]
+//                          [--output TYPE]     kernels that read the output type: this one alone
 // Exit code 77: no GPU, or none the kernels are for.
 
 #include <atomic>
@@ -24,6 +25,7 @@ struct Options {
   int cases = 660;
   std::uint64_t seed = 1;
   std::string only;
+  std::string output;
 };
 
 Options parse(int argc, char** argv) {
@@ -34,8 +36,27 @@ Options parse(int argc, char** argv) {
     if (flag == "--cases") options.cases = std::atoi(argv[i + 1]);
     if (flag == "--seed") options.seed = std::strtoull(argv[i + 1], nullptr, 10);
     if (flag == "--only") options.only = argv[i + 1];
+    if (flag == "--output") options.output = argv[i + 1];
   }
   return options;
+}
+
+/// Every kernel with every output it can write, or with one.
+std::vector<LoadedVariant> with_outputs(const std::vector<LoadedVariant>& kernels,
+                                        const std::string& output) {
+  std::vector<LoadedVariant> all;
+  for (const LoadedVariant& kernel : kernels) {
+    for (const Dtype dtype : {Dtype::kBf16, Dtype::kFp16, Dtype::kE4m3, Dtype::kE2m1}) {
+      if (!kernel.variant.dynamic_dtype_o && dtype != kernel.variant.dtype_o) continue;
+      if (!output.empty() && output != to_string(dtype)) continue;
+      all.push_back(kernel);
+      all.back().variant.dtype_o = dtype;
+      if (kernel.variant.dynamic_dtype_o) {
+        all.back().variant.name += " " + std::string(to_string(dtype));
+      }
+    }
+  }
+  return all;
 }
 
 /// Launches twice in a row, the second over the first's outputs, and once more from poisoned ones:
@@ -82,9 +103,17 @@ std::string find_hidden_nan(const Device& device, const LoadedVariant& kernel, s
   device.synchronize();
   const DecodeOutput output = tensors.output();
   const auto row = static_cast<std::size_t>((problem.cum_seq_lens_q[1] - 1) * made.o_stride_tokens);
+  const Dtype dtype_o = kernel.variant.dtype_o;
   for (std::size_t i = 0; i < static_cast<std::size_t>(in_k ? problem.head_dim_vo : 1); ++i) {
-    const std::uint16_t bits = output.o[row + i];
-    if (bits == 0xffff || !std::isnan(decode_number(kernel.variant.dtype_q, bits))) {
+    // e2m1 has no NaN: the block's scale has.
+    const auto scale = static_cast<std::int64_t>(i) / launcher::kNvfp4BlockElements;
+    const bool found =
+        dtype_o == Dtype::kE2m1
+            ? output.o_sf[static_cast<std::size_t>(block_scales_of(made).offset(
+                  problem.cum_seq_lens_q[1] - 1 + made.o_sf_start_index, scale))] == 0x7f
+            : output.o[row + i] != poison_of(dtype_o) &&
+                  std::isnan(decode_number(dtype_o, output.o[row + i]));
+    if (!found) {
       return "a NaN in " + std::string(in_k ? "K" : "V") + " is hidden: " + made.text();
     }
   }
@@ -95,7 +124,8 @@ int main_of_test(int argc, char** argv) {
   const Options options = parse(argc, argv);
   const std::unique_ptr<Device> device = Device::open();
   if (!device) return 77;
-  const std::vector<LoadedVariant> kernels = load_variants(*device, options.manifest, options.only);
+  const std::vector<LoadedVariant> kernels =
+      with_outputs(load_variants(*device, options.manifest, options.only), options.output);
   if (kernels.empty()) return 77;
   std::printf("%s, %d SMs\n", device->profile().name.c_str(), device->profile().num_sms);
 

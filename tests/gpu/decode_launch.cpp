@@ -14,6 +14,7 @@ DecodeLaunch::DecodeLaunch(const Device& device, const DecodeVariant& variant,
   set_geometry(made);
   set_strides(made);
   set_tensors(made, tensors);
+  if (!variant.persistent) set_static_fields(variant, made, tensors);
   std::size_t tiles = static_cast<std::size_t>(params_.num_ctas_q) * grid_[1] * grid_[2];
   std::size_t rows = tiles * static_cast<std::size_t>(made.num_ctas_kv * variant.tile_q);
   if (variant.persistent) {
@@ -147,6 +148,18 @@ void DecodeLaunch::set_tensors(const DecodeCase& made, const DecodeTensors& tens
       made.scales_on_device ? unused : static_cast<float>(made.problem.scale_log2);
   params_.output_scale =
       made.scales_on_device ? unused : static_cast<float>(made.problem.output_scale);
+}
+
+void DecodeLaunch::set_static_fields(const DecodeVariant& variant, const DecodeCase& made,
+                                     const DecodeTensors& tensors) {
+  params_.fixed.min_tiles_per_cta = made.min_tiles_per_cta;
+  params_.fixed.o_sf = tensors.o_sf();
+  params_.fixed.o_sf_scale = made.o_sf_scale;
+  params_.fixed.o_sf_start_index = made.o_sf_start_index;
+  params_.fixed.dtype_o = variant.dtype_o == Dtype::kBf16   ? kCubistDecodeOutputBf16
+                          : variant.dtype_o == Dtype::kFp16 ? kCubistDecodeOutputFp16
+                          : variant.dtype_o == Dtype::kE4m3 ? kCubistDecodeOutputE4m3
+                                                            : kCubistDecodeOutputNvfp4;
 }
 
 void DecodeLaunch::poison() {

@@ -30,6 +30,8 @@ class DecodeLaunch {
   void set_persistent_geometry(const DecodeCase& made);
   void encode_maps(const DecodeVariant& variant, const DecodeCase& made);
   void set_strides(const DecodeCase& made);
+  void set_static_fields(const DecodeVariant& variant, const DecodeCase& made,
+                         const DecodeTensors& tensors);
   void set_tensors(const DecodeCase& made, const DecodeTensors& tensors);
 
   const Device& device_;

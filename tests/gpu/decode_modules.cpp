@@ -20,9 +20,10 @@ namespace {
 
 DecodeVariant variant_of(const KernelRecord& record) {
   const KernelTraits& traits = record.traits;
-  return {record.name,        traits.dtype_q,     traits.dtype_k,
-          traits.head_dim_qk, traits.head_dim_vo, traits.tile_q,
-          traits.threads,     traits.smem,        traits.scheduler == TileScheduler::kPersistent};
+  return {record.name,        traits.dtype_q,        traits.dtype_k,
+          traits.head_dim_qk, traits.head_dim_vo,    traits.tile_q,
+          traits.threads,     traits.smem,           traits.scheduler == TileScheduler::kPersistent,
+          traits.dtype_o,     traits.dynamic_dtype_o};
 }
 
 std::vector<std::uint8_t> read_verified(const std::string& path, const KernelRecord& record) {

@@ -57,25 +57,40 @@ void must(const Status& status) {
 /// Types and head sizes in turn; the tile is the selector's to choose, so the one here only shapes
 /// the drawn geometry, which this test does not use.
 DecodeVariant variant_of_case(int index) {
-  constexpr Dtype kTypes[3][2] = {
-      {Dtype::kBf16, Dtype::kBf16}, {Dtype::kFp16, Dtype::kFp16}, {Dtype::kBf16, Dtype::kE4m3}};
+  constexpr Dtype kTypes[4][2] = {{Dtype::kBf16, Dtype::kBf16},
+                                  {Dtype::kFp16, Dtype::kFp16},
+                                  {Dtype::kBf16, Dtype::kE4m3},
+                                  {Dtype::kE4m3, Dtype::kE4m3}};
   constexpr int kHeadDims[4][2] = {{64, 64}, {128, 128}, {256, 256}, {576, 512}};
   DecodeVariant variant;
   variant.head_dim = kHeadDims[index % 4][0];
   variant.head_dim_vo = kHeadDims[index % 4][1];
-  const int types = index / 4 % 3;
+  // MLA has neither e4m3 queries nor a choice of outputs.
+  const int types = index / 4 % (variant.is_mla() ? 3 : 4);
   variant.dtype_q = kTypes[types][0];
   variant.dtype_kv = kTypes[types][1];
   variant.persistent = variant.is_mla();
+  const Dtype own = variant.dtype_q == Dtype::kE4m3 ? Dtype::kBf16 : variant.dtype_q;
+  const Dtype other = own == Dtype::kBf16 ? Dtype::kFp16 : Dtype::kBf16;
+  const Dtype outputs[6] = {own, Dtype::kE4m3, Dtype::kE2m1, own, Dtype::kE2m1, other};
+  variant.dtype_o = variant.is_mla() ? own : outputs[index / 16 % 6];
   variant.tile_q = 64;
   return variant;
 }
 
-AttentionProblem problem_of(const DecodeVariant& variant, const DecodeCase& made) {
+/// Batch-invariant launches among the others; MLA has none.
+bool is_batch_invariant(const DecodeVariant& variant, int index) {
+  return !variant.is_mla() && index % 7 < 3;
+}
+
+AttentionProblem problem_of(const DecodeVariant& variant, const DecodeCase& made, int index) {
   const DecodeProblem& drawn = made.problem;
   AttentionProblem problem;
   problem.phase = Phase::kDecode;
-  problem.dtype_q = problem.dtype_o = variant.dtype_q;
+  problem.dtype_q = variant.dtype_q;
+  problem.dtype_o = variant.dtype_o;
+  problem.batch_invariant = is_batch_invariant(variant, index);
+  problem.o_sf_scale = made.o_sf_scale;
   problem.dtype_k = problem.dtype_v = variant.dtype_kv;
   problem.head_dim_qk = drawn.head_dim;
   problem.head_dim_vo = drawn.head_dim_vo;
@@ -112,6 +127,9 @@ launcher::CallArgs args_of(const DecodeCase& made, const DecodeTensors& tensors)
   args.k = address(tensors.k());
   args.v = address(tensors.v());
   args.o = address(tensors.o());
+  args.o_sf = address(tensors.o_sf());
+  // The global scale comes with the problem, the first row with the call.
+  if (tensors.o_sf() != nullptr) args.o_sf_start_index = made.o_sf_start_index;
   args.block_table = address(tensors.block_table());
   args.seq_lens_kv = address(tensors.seq_lens_kv());
   args.cum_seq_lens_q = address(tensors.cum_seq_lens_q());
@@ -149,7 +167,7 @@ class PathTest {
     const DecodeCase made = make_decode_case(variant, seed);
     const DecodeAnswer answer = decode_reference(made.problem);
     const std::unique_ptr<runtime::Selected> selected =
-        must(runtime_->select(problem_of(variant, made), device_.profile()));
+        must(runtime_->select(problem_of(variant, made, index), device_.profile()));
     std::unique_lock lock(gpu_);
     const DecodeErrors errors = launch_and_check(*selected, variant, made, answer);
     lock.unlock();

@@ -109,8 +109,8 @@ TEST_CASE("pages are found through the block table, heads and tokens by their st
 }
 
 TEST_CASE("numbers of every type survive a round trip, and rounding goes to the nearest even") {
-  for (const Dtype dtype : {Dtype::kBf16, Dtype::kFp16, Dtype::kE4m3}) {
-    for (int bits = 0; bits < (dtype == Dtype::kE4m3 ? 0x100 : 0x10000); ++bits) {
+  for (const Dtype dtype : {Dtype::kBf16, Dtype::kFp16, Dtype::kE4m3, Dtype::kE2m1}) {
+    for (int bits = 0; bits < 1 << dtype_bits(dtype); ++bits) {
       const float number = decode_number(dtype, static_cast<std::uint16_t>(bits));
       if (std::isnan(number)) continue;
       REQUIRE(encode_number(dtype, number) == bits);
@@ -120,6 +120,13 @@ TEST_CASE("numbers of every type survive a round trip, and rounding goes to the 
   CHECK(decode_number(Dtype::kE4m3, 0x01) == 0x1p-9F);
   CHECK(std::isnan(decode_number(Dtype::kE4m3, 0xff)));
   CHECK(round_to(Dtype::kE4m3, 1000.0F) == 448.0F);
+  const float e2m1[8] = {0.0F, 0.5F, 1.0F, 1.5F, 2.0F, 3.0F, 4.0F, 6.0F};
+  for (std::uint16_t bits = 0; bits < 8; ++bits) {
+    CHECK(decode_number(Dtype::kE2m1, bits) == e2m1[bits]);
+  }
+  CHECK(round_to(Dtype::kE2m1, 2.5F) == 2.0F);
+  CHECK(round_to(Dtype::kE2m1, 0.75F) == 1.0F);
+  CHECK(round_to(Dtype::kE2m1, -100.0F) == -6.0F);
   CHECK(round_to(Dtype::kBf16, 1.0F + 0x1p-8F) == 1.0F);
   CHECK(round_to(Dtype::kBf16, 1.0F + 0x3p-8F) == 1.0F + 0x1p-6F);
   CHECK(round_to(Dtype::kFp16, 1.0F + 0x1p-11F) == 1.0F);
@@ -172,6 +179,68 @@ TEST_CASE(
     CHECK_FALSE(check_output(variant, made, answer, bad).failure.empty());
   }
   CHECK(cases > 8);
+}
+
+/// The reference in nvfp4, by the text of launcher/nvfp4_output.h.
+DecodeOutput nvfp4_output(const DecodeCase& made, const DecodeAnswer& answer) {
+  DecodeOutput output;
+  output.o.assign(static_cast<std::size_t>(made.problem.sum_seq_q() * made.o_stride_tokens), 0xf);
+  const auto layout = block_scales_of(made);
+  output.o_sf.assign(static_cast<std::size_t>(layout.size_bytes()), 0xff);
+  const auto heads = static_cast<std::size_t>(made.problem.num_q_heads);
+  const auto head_dim = static_cast<std::size_t>(made.problem.head_dim_vo);
+  for (std::size_t first = 0; first < answer.o.size(); first += 16) {
+    double largest = 0.0;
+    for (std::size_t i = first; i < first + 16; ++i) {
+      largest = std::max(largest, std::fabs(answer.o[i]));
+    }
+    const auto global = static_cast<double>(made.o_sf_scale);
+    const std::uint16_t scale =
+        encode_number(Dtype::kE4m3, static_cast<float>(global * largest / 6.0));
+    const auto unit = static_cast<double>(decode_number(Dtype::kE4m3, scale)) / global;
+    const std::size_t row = first / head_dim;
+    output.o_sf[static_cast<std::size_t>(layout.offset(
+        static_cast<std::int64_t>(row / heads) + made.o_sf_start_index,
+        static_cast<std::int64_t>((row % heads * head_dim + first % head_dim) / 16)))] =
+        static_cast<std::uint8_t>(scale);
+    for (std::size_t i = first; i < first + 16; ++i) {
+      output.o[row / heads * static_cast<std::size_t>(made.o_stride_tokens) +
+               row % heads * static_cast<std::size_t>(made.o_stride_heads) + i % head_dim] =
+          encode_number(Dtype::kE2m1, unit == 0.0 ? 0.0F : static_cast<float>(answer.o[i] / unit));
+    }
+  }
+  for (const double lse : answer.lse) output.lse.push_back(static_cast<float>(lse));
+  return output;
+}
+
+TEST_CASE("the check of an nvfp4 output finds one wrong element, scale or stray write") {
+  DecodeVariant variant = {"k", Dtype::kE4m3, Dtype::kE4m3, 64, 64, 16, 128};
+  variant.dtype_o = Dtype::kE2m1;
+  int cases = 0;
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    const DecodeCase made = make_decode_case(variant, seed);
+    const DecodeAnswer answer = decode_reference(made.problem);
+    if (answer.o.empty()) continue;
+    const DecodeOutput good = nvfp4_output(made, answer);
+    CHECK(check_output(variant, made, answer, good).failure.empty());
+    const auto layout = block_scales_of(made);
+    const auto scale = static_cast<std::size_t>(layout.offset(made.o_sf_start_index, 0));
+    if (good.o_sf[scale] < 0x20 || good.o_sf[scale] > 0x70) continue;  // of little use
+    ++cases;
+    DecodeOutput bad = good;
+    bad.o[0] ^= 4U;
+    CHECK_FALSE(check_output(variant, made, answer, bad).failure.empty());
+    bad = good;
+    bad.o_sf[scale] += 4;
+    CHECK_FALSE(check_output(variant, made, answer, bad).failure.empty());
+    bad = good;
+    bad.o_sf[static_cast<std::size_t>(
+        layout.offset(made.o_sf_start_index + made.problem.sum_seq_q(), 0))] = 1;
+    if (made.o_sf_start_index + made.problem.sum_seq_q() < layout.rows) {
+      CHECK_FALSE(check_output(variant, made, answer, bad).failure.empty());
+    }
+  }
+  CHECK(cases > 5);
 }
 
 }  // namespace

@@ -12,7 +12,8 @@ void DecodeTally::add(const DecodeVariant& variant, const std::string& label,
                       const std::string& where, const DecodeErrors& errors, std::size_t rows) {
   const std::lock_guard lock(mutex_);
   const std::string types = std::string(to_string(variant.dtype_q)) + " Q, " +
-                            std::string(to_string(variant.dtype_kv)) + " KV";
+                            std::string(to_string(variant.dtype_kv)) + " KV, " +
+                            std::string(to_string(variant.dtype_o)) + " O";
   for (Group* group : {&kernels_[label], &types_[types]}) {
     ++group->cases;
     group->rows += rows;

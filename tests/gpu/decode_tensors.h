@@ -20,6 +20,8 @@ class DecodeTensors {
   void* k() const { return k_->pointer(); }
   void* v() const { return v_ ? v_->pointer() : k_->as<std::uint8_t>(v_offset_bytes_); }
   void* o() const { return o_->pointer(); }
+  /// nvfp4 output: its block scales; else null.
+  void* o_sf() const { return o_sf_ ? o_sf_->pointer() : nullptr; }
   float* sinks() const { return case_.problem.sinks.empty() ? nullptr : sinks_->as<float>(); }
   float* lse() const { return case_.wants_lse ? lse_->as<float>() : nullptr; }
   std::int32_t* block_table() const { return block_table_->as<std::int32_t>(); }
@@ -36,9 +38,10 @@ class DecodeTensors {
 
  private:
   const DecodeCase& case_;
+  Dtype dtype_o_;
   std::size_t v_offset_bytes_;
   std::unique_ptr<DeviceBuffer> q_, k_, v_, o_, sinks_, lse_, block_table_, seq_lens_kv_, cum_q_,
-      scales_;
+      scales_, o_sf_;
 };
 
 }  // namespace cubist::test

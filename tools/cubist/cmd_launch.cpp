@@ -221,9 +221,16 @@ ExitCode run_dry(const LaunchArguments& arguments, const CommonOptions& common) 
 }
 
 /// Only what the float64 reference knows can be launched and judged here.
-Status check_reference(const Selection& selection) {
+Status check_reference(const AttentionProblem& problem, const Selection& selection) {
   const LaunchPlan& plan = selection.best();
-  if (plan.family == KernelFamily::kCubistDecode) return {};
+  if (plan.family == KernelFamily::kCubistDecode) {
+    if (dtype_bits(problem.dtype_o) == 16) return {};
+    return fail(
+        StatusCode::kUnsupported,
+        "dtype_o is {}; 'cubist launch' judges bf16 and fp16 outputs. Launch it through the "
+        "library, or see what would be launched with --dry-run",
+        to_string(problem.dtype_o));
+  }
   return fail(StatusCode::kUnsupported,
               "kernel '{}' is of the family {}; 'cubist launch' has inputs and a reference for "
               "cubist_decode kernels alone. Launch it through the library, or see what would be "
@@ -234,7 +241,7 @@ Status check_reference(const Selection& selection) {
 ExitCode launch_selected(const LaunchArguments& arguments, const CommonOptions& common,
                          runtime::Selected& selected, const ProblemAndDevice& value,
                          PresentGpu& gpu) {
-  if (const Status checkable = check_reference(selected.selection()); !checkable) {
+  if (const Status checkable = check_reference(value.problem, selected.selection()); !checkable) {
     return report_error(common, checkable.error());
   }
   auto session = GpuSession::open(*gpu.driver, arguments.gpu);

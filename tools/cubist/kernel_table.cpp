@@ -48,7 +48,7 @@ Cells cells_of(const KernelRow& row) {
   return {arch,
           std::string(to_string(traits.dtype_q)),
           kv_text(traits),
-          std::string(to_string(traits.dtype_o)),
+          traits.dynamic_dtype_o ? "any" : std::string(to_string(traits.dtype_o)),
           head_text(traits),
           page_text(traits),
           std::string(to_string(phase_of(traits))),

@@ -178,6 +178,7 @@ launcher::CallArgs decode_args(const AttentionProblem& p, const Addresses& a) {
   args.k = a.k;
   args.v = a.v;
   args.o = a.o;
+  args.o_sf = p.dtype_o == Dtype::kE2m1 ? a.o_sf : 0;
   args.block_table = a.block_table;
   args.seq_lens_kv = a.seq_lens_kv;
   args.cum_seq_lens_q = p.varlen_q ? a.cum_seq_lens_q : 0;

@@ -123,7 +123,7 @@ class Checker {
       const auto found =
           static_cast<double>(decode_number(p_.dtype_o, outputs_.o[out_row * head_dim + i]));
       const double error = std::fabs(found - expected);
-      const double tolerance = decode_tolerance(p_.dtype_q, p_.is_mla ? p_.dtype_q : p_.dtype_k,
+      const double tolerance = decode_tolerance(p_.dtype_o, p_.is_mla ? p_.dtype_q : p_.dtype_k,
                                                 answer, row * head_dim + i);
       ++check_.compared;
       error_ += error * error;

@@ -21,21 +21,23 @@ Format format_of(Dtype dtype) {
       return {5, 10, 15};
     case Dtype::kE4m3:
       return {4, 3, 7};
+    case Dtype::kE2m1:
+      return {2, 1, 1};
     default:
-      std::abort();  // no other type is a kernel's input
+      std::abort();  // no other type is a kernel's input or output
   }
 }
 
 }  // namespace
 
 // sign | exponent | mantissa, as IEEE 754 has it; e4m3 has no infinity and one NaN a sign, all
-// ones.
+// ones; e2m1 has neither.
 float decode_number(Dtype dtype, std::uint16_t bits) {
   const Format format = format_of(dtype);
   const int mantissa = bits & ((1 << format.mantissa_bits) - 1);
   const int exponent = (bits >> format.mantissa_bits) & ((1 << format.exponent_bits) - 1);
   const int negative = (bits >> (format.mantissa_bits + format.exponent_bits)) & 1;
-  const bool top = exponent == (1 << format.exponent_bits) - 1;
+  const bool top = exponent == (1 << format.exponent_bits) - 1 && dtype != Dtype::kE2m1;
   double value = 0.0;
   if (top && dtype == Dtype::kE4m3 && mantissa == 7) {
     value = std::numeric_limits<double>::quiet_NaN();
@@ -56,10 +58,13 @@ std::uint16_t encode_number(Dtype dtype, float value) {
   const int sign_shift = format.mantissa_bits + format.exponent_bits;
   const int all_ones = (1 << sign_shift) - 1;
   const int sign = std::signbit(value) ? 1 << sign_shift : 0;
-  if (std::isnan(value)) return static_cast<std::uint16_t>(sign | all_ones);
+  if (std::isnan(value)) {
+    return static_cast<std::uint16_t>(dtype == Dtype::kE2m1 ? 0 : sign | all_ones);
+  }
   const double magnitude = std::fabs(static_cast<double>(value));
-  const int largest =
-      dtype == Dtype::kE4m3 ? all_ones - 1 : all_ones - (1 << format.mantissa_bits) + 1;
+  const int largest = dtype == Dtype::kE2m1   ? all_ones
+                      : dtype == Dtype::kE4m3 ? all_ones - 1
+                                              : all_ones - (1 << format.mantissa_bits) + 1;
   if (std::isinf(value)) return static_cast<std::uint16_t>(sign | largest);
   // Patterns of positive numbers are in the numbers' order, and evenly spaced within an exponent.
   if (magnitude == 0.0) return static_cast<std::uint16_t>(sign);

@@ -57,6 +57,7 @@ TEST_CASE("a problem made with INIT is the default problem") {
   CHECK(from.workspace_size == plain.workspace_size);
   CHECK(from.sage_blocks == plain.sage_blocks);
   CHECK(from.max_active_clusters == plain.max_active_clusters);
+  CHECK(from.batch_invariant == plain.batch_invariant);
 }
 
 TEST_CASE("every field of a problem arrives where it belongs") {
@@ -75,6 +76,7 @@ TEST_CASE("every field of a problem arrives where it belongs") {
   c.causal = c.uses_shared_paged_kv_idx = c.enable_pdl = 0, c.sparse_dynamic = 1;
   c.window_left = 125, c.chunk_size = 126, c.sparse_mla_topk = 127, c.o_sf_start_index = 128;
   c.o_sf_scale = 129.0F, c.skip_softmax = 130.0F, c.max_active_clusters = 131;
+  c.batch_invariant = 1;
   for (int i = 0; i < 4; ++i) c.sage_blocks[i] = 132 + i;
   const AttentionProblem p = capi::from_c(c).value();
   CHECK(p.phase == Phase::kContext);
@@ -117,6 +119,7 @@ TEST_CASE("every field of a problem arrives where it belongs") {
   CHECK(p.o_sf_scale == 129.0F);
   CHECK(p.skip_softmax == 130.0F);
   CHECK(p.max_active_clusters == 131);
+  CHECK(p.batch_invariant);
   CHECK(p.sage_blocks == std::array<std::int32_t, 4>{132, 133, 134, 135});
 }
 

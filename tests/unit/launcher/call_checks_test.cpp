@@ -79,6 +79,32 @@ const std::vector<BadCall>& bad_calls() {
        "o_stride_tokens is 4097"},
       {"o stride negative", [](DecodeCall& c) { c.args.o_stride_heads = -8; },
        "o_stride_heads is -8"},
+      {"block scales of bf16", [](DecodeCall& c) { c.args.o_sf = 0x1000; },
+       "o_sf is given, but dtype_o is bf16"},
+      {"global scale of bf16", [](DecodeCall& c) { c.args.o_sf_scale = 2.0F; },
+       "o_sf_scale is given, but dtype_o is bf16"},
+      {"first scale row of bf16", [](DecodeCall& c) { c.args.o_sf_start_index = 2; },
+       "o_sf_start_index is given, but dtype_o is bf16"},
+      {"nvfp4 without block scales",
+       [](DecodeCall& c) {
+         c.problem.dtype_o = Dtype::kE2m1;
+         c.problem.o_sf_scale = 1.0F;
+       },
+       "o_sf is 0x0; an nvfp4 output needs the address of 128 x 256 block scales"},
+      {"nvfp4 without a global scale",
+       [](DecodeCall& c) {
+         c.problem.dtype_o = Dtype::kE2m1;
+         c.args.o_sf = 0x1000;
+       },
+       "o_sf_scale is -1"},
+      {"nvfp4 stride of 16 elements",
+       [](DecodeCall& c) {
+         c.problem.dtype_o = Dtype::kE2m1;
+         c.problem.o_sf_scale = 1.0F;
+         c.args.o_sf = 0x1000;
+         c.args.o_stride_heads = 80;
+       },
+       "o_stride_heads is 80 elements of e2m1"},
       {"page no power of two", [](DecodeCall& c) { c.problem.page_size = 48; },
        "page_size is 48; it must be a power of two"},
       {"page 0", [](DecodeCall& c) { c.problem.page_size = 0; }, "page_size is 0"},

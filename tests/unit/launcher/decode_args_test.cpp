@@ -114,3 +114,36 @@ TEST_CASE("optional tensors and device scalars are handed on") {
   CHECK(address(params.bmm1_scale_log2) == 0x84004);
   CHECK(address(params.bmm2_scale) == 0x85004);
 }
+
+TEST_CASE("static kernels are told the output's type, and the least keys of a CTA") {
+  DecodeCall call;
+  CHECK(filled(call).fixed.dtype_o == kCubistDecodeOutputBf16);
+  CHECK(filled(call).fixed.min_tiles_per_cta == 4);
+  call.problem.batch_invariant = true;
+  CHECK(filled(call).fixed.min_tiles_per_cta == 16);
+  call.problem.dtype_o = Dtype::kFp16;
+  CHECK(filled(call).fixed.dtype_o == kCubistDecodeOutputFp16);
+  call.problem.dtype_o = Dtype::kE4m3;
+  CHECK(filled(call).fixed.dtype_o == kCubistDecodeOutputE4m3);
+  CHECK(filled(call).fixed.o_sf == nullptr);
+  call.record.traits.scheduler = TileScheduler::kPersistent;  // a tensor map lies there
+  CHECK(filled(call).fixed.min_tiles_per_cta == 0);
+}
+
+TEST_CASE("an nvfp4 output comes with its scales, of the call or else of the problem") {
+  DecodeCall call;
+  call.problem.dtype_o = Dtype::kE2m1;
+  call.problem.o_sf_scale = 3.0F;
+  call.problem.o_sf_start_index = 5;
+  call.args.o_sf = 0x90010;
+  CubistStaticDecodeParams fixed = filled(call).fixed;
+  CHECK(fixed.dtype_o == kCubistDecodeOutputNvfp4);
+  CHECK(address(fixed.o_sf) == 0x90010);
+  CHECK(fixed.o_sf_scale == 3.0F);
+  CHECK(fixed.o_sf_start_index == 5);
+  call.args.o_sf_scale = 2.0F;
+  call.args.o_sf_start_index = 7;
+  fixed = filled(call).fixed;
+  CHECK(fixed.o_sf_scale == 2.0F);
+  CHECK(fixed.o_sf_start_index == 7);
+}

@@ -2,6 +2,7 @@
 #include <random>
 
 #include "kernels.h"
+#include "model/decode_params.h"
 #include "selector/decode_costs.h"
 #include "selector/explain.h"
 #include "selector/request.h"
@@ -290,6 +291,107 @@ TEST_CASE("the choice among static and persistent kernels does not depend on the
       REQUIRE(selector::select(table, problems[i], h200())->best().record->name == names[i]);
     }
   }
+}
+
+TEST_CASE("an output type that is read at run time is served by the static kernels that read it") {
+  test::TestPack pack = with_persistent();
+  for (KernelRecord& record : pack.kernels) {
+    record.traits.dynamic_dtype_o = record.traits.scheduler == TileScheduler::kStatic;
+  }
+  const auto table = pack.table();
+  AttentionProblem problem = gpt_oss();
+  const std::string own = selector::select(table, problem, h200())->best().record->name;
+  for (const Dtype dtype_o : {Dtype::kFp16, Dtype::kE4m3, Dtype::kE2m1}) {
+    problem.dtype_o = dtype_o;
+    const auto selection = selector::select(table, problem, h200());
+    REQUIRE(selection.has_value());
+    CHECK(selection->best().record->traits.scheduler == TileScheduler::kStatic);
+    CHECK(selection->best().record->traits.tile_q == 32);
+  }
+  problem.dtype_o = Dtype::kInt8;
+  CHECK_FALSE(selector::select(table, problem, h200()).has_value());
+  // Nothing else has changed: the same as of kernels of one output type.
+  problem.dtype_o = Dtype::kBf16;
+  CHECK(own == selector::select(with_persistent().table(), problem, h200())->best().record->name);
+}
+
+/// CTAs that a static kernel gives a sequence: kernels/decode/README.md.
+std::int64_t own_split(const LaunchPlan& plan, const AttentionProblem& problem,
+                       std::int32_t kv_len) {
+  const std::int64_t end = kv_len;
+  std::int64_t begin = 0;
+  if (problem.window_left >= 0) {
+    begin = std::max<std::int64_t>(0, end - plan.num_tokens_per_cta_q - problem.window_left);
+  }
+  const std::int64_t tiles = (end + 63) / 64 - begin / 64;
+  const std::int64_t wanted =
+      (tiles + kCubistDecodeInvariantTilesPerCta - 1) / kCubistDecodeInvariantTilesPerCta;
+  return std::max<std::int64_t>(1, std::min<std::int64_t>(plan.num_ctas_kv, wanted));
+}
+
+TEST_CASE(
+    "batch_invariant: kernel and a sequence's split hang on nothing of the batch or the SMs") {
+  const auto pack = with_persistent();
+  const auto table = pack.table();
+  std::mt19937 random(23);
+  int split = 0;
+  for (int i = 0; i < 2000; ++i) {
+    AttentionProblem alone = gpt_oss();
+    alone.batch_invariant = true;
+    alone.num_kv_heads = static_cast<std::int32_t>(1 + random() % 16);
+    alone.num_q_heads = alone.num_kv_heads * static_cast<std::int32_t>(1 + random() % 40);
+    alone.max_q_len = static_cast<std::int32_t>(1 + random() % 8);
+    alone.varlen_q = random() % 3 == 0;
+    alone.window_left = random() % 3 == 0 ? static_cast<std::int32_t>(random() % 5000) : -1;
+    alone.batch = 1;
+    const auto kv_len = static_cast<std::int32_t>(1 + random() % (random() % 2 ? 3000 : 200000));
+    alone.max_kv_len = kv_len;
+    AttentionProblem among = alone;
+    among.batch = static_cast<std::int32_t>(1 + random() % 300);
+    among.max_kv_len = kv_len + static_cast<std::int32_t>(random() % 200000);
+    if (among.varlen_q) among.max_q_len += static_cast<std::int32_t>(random() % 8);
+    DeviceProfile other = h200();
+    other.num_sms = static_cast<std::int32_t>(1 + random() % 300);
+    const auto first = selector::select(table, alone, h200());
+    const auto second = selector::select(table, among, other);
+    REQUIRE(first.has_value());
+    REQUIRE(second.has_value());
+    const LaunchPlan& a = first->best();
+    const LaunchPlan& b = second->best();
+    REQUIRE(a.record == b.record);
+    REQUIRE(a.record->traits.scheduler == TileScheduler::kStatic);
+    REQUIRE(a.num_tokens_per_cta_q == b.num_tokens_per_cta_q);
+    REQUIRE(a.num_heads_per_cta == b.num_heads_per_cta);
+    REQUIRE(own_split(a, alone, kv_len) == own_split(b, among, kv_len));
+    if (own_split(a, alone, kv_len) > 1) ++split;
+  }
+  CHECK(split > 500);
+}
+
+TEST_CASE("batch_invariant is explained, and refused by name where no kernel has it") {
+  AttentionProblem problem = gpt_oss();
+  problem.batch_invariant = true;
+  const std::string text = steps_of(with_persistent(), problem);
+  CAPTURE(text);
+  CHECK(text.find("batch_invariant static kernels alone; a sequence gets one CTA for 1024 of its "
+                  "own keys, up to 8") != std::string::npos);
+  CHECK(text.find("scheduler persistent") == std::string::npos);
+  problem.varlen_q = true;
+  CHECK(steps_of(with_persistent(), problem).find("64 rows whatever the longest query is") !=
+        std::string::npos);
+  AttentionProblem mla = deepseek(64, 128, 1);
+  mla.batch_invariant = true;
+  const auto refused = selector::select(mla_family().table(), mla, h200());
+  REQUIRE_FALSE(refused.has_value());
+  CHECK_THAT(refused.error().message(), Catch::Matchers::Contains("MLA with batch_invariant"));
+  test::TestPack persistent = with_persistent();
+  std::erase_if(persistent.kernels, [](const KernelRecord& record) {
+    return record.traits.scheduler == TileScheduler::kStatic;
+  });
+  const auto explanation = selector::explain(persistent.table(), problem, h200());
+  REQUIRE(explanation.has_value());
+  REQUIRE_FALSE(explanation->packs.at(0).nearest.empty());
+  CHECK(explanation->packs.at(0).nearest.front().differences.front().field == "batch_invariant");
 }
 
 TEST_CASE("pages too small for a copy's box leave the static kernels") {
