@@ -145,7 +145,7 @@ TEST_CASE("what is no key statement is refused by place") {
       {text(""), "(document)", "says nothing"},
       {text(R"(, "add": [])"), "(document)", "says nothing"},
       {text(R"(, "add": ")" + key + '"'), "/add", "an array"},
-      {text(R"(, "add": [null])"), "/add/0", "expected a public key"},
+      {text(R"(, "add": [null])"), "/add/0", "found null"},
       {text(R"(, "add": [{}])"), "/add/0", "a string"},
       {text(R"(, "add": ["RW"])"), "/add/0", "no minisign public key"},
       {text(R"(, "add": [")" + key + R"(", ")" + key + R"("])"), "/add/1", "twice"},
