@@ -199,12 +199,12 @@ void append_answer_json(std::string_view in_text, const AttentionProblem& proble
   json.end(']').end('}');
 }
 
-void append_error_json(std::string_view in_text, const Error& error, std::string& out) {
+void append_error_json(std::string_view in_text, const Error& error, int exit_code,
+                       std::string& out) {
   JsonWriter json(out);
   begin_answer(in_text, false, json);
-  json.field("error_kind", to_string(error.code()));
-  json.field("error", error.message());
-  json.end('}');
+  json.key("error").begin('{').field("code", to_string(error.code()));
+  json.field("exit_code", exit_code).field("message", error.message()).end('}').end('}');
 }
 
 }  // namespace cubist

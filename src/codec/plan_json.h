@@ -23,12 +23,15 @@ void append_plan_fields(const LaunchPlan& plan, const AttentionProblem& problem,
 
 /// Appends one line's answer, without newline:
 /// {"in":<in_text>,"ok":true,<plan>,"alternatives":[...]}, or
-/// {"in":...,"ok":false,"error_kind":"unsupported","error":"..."}. `in_text` empty: "in" is left
-/// out.
+/// {"in":...,"ok":false,"error":{"code":"unsupported","exit_code":3,"message":"..."}}. `in_text`
+/// empty: "in" is left out.
+///
+/// exit_code  what a command ends with that has this one problem
 void append_answer_json(std::string_view in_text, const AttentionProblem& problem,
                         const Selection& selection, std::string& out,
                         const PlanAddresses& addresses = {});
-void append_error_json(std::string_view in_text, const Error& error, std::string& out);
+void append_error_json(std::string_view in_text, const Error& error, int exit_code,
+                       std::string& out);
 
 /// "rule_finds_no_kernel", "rule_splits_head_groups", "rule_refuses"; empty for kNone.
 std::string_view to_string(FallbackReason reason);

@@ -52,6 +52,12 @@ Result<Source> parse_source(std::string_view text) {
   }
   struct stat info {};
   if (::stat(source.location.c_str(), &info) != 0) {
+    if (text.starts_with("oci:")) {
+      return fail(StatusCode::kInvalidArgument,
+                  "source '{}' is no folder or file; a bundle in a registry is "
+                  "oci://HOST/REPOSITORY:TAG, and 'cubist pull oci://...' brings all of it",
+                  without_credentials(text));
+    }
     return tl::unexpected<Error>(errno_error("cannot use as a source", source.location, errno));
   }
   source.kind = S_ISDIR(info.st_mode) ? Source::Kind::kFolder : Source::Kind::kZip;

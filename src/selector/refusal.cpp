@@ -51,9 +51,11 @@ Error refusal_error(const PackTable& pack, const PackAnswer& answer, bool strict
                          ? "without --strict a kernel that serves would be taken, if there is one"
                          : "no other kernel of the pack serves either; 'cubist select --explain' "
                            "names the nearest ones";
+  // A command has the nearest kernels to put behind the first line; the long list comes last.
   return Error(StatusCode::kUnsupported,
-               fmt::format("no kernel: {} ({}); last asked for: {}; {}", to_string(answer.refusal),
-                           pack.pack().name, describe_wanted(answer.wanted), next));
+               fmt::format("no kernel: {} ({}); {}\n  the rules last asked for: {}",
+                           to_string(answer.refusal), pack.pack().name, next,
+                           describe_wanted(answer.wanted)));
 }
 
 }  // namespace cubist::selector

@@ -132,8 +132,8 @@ TEST_CASE("inspect goes on after a bad file and ends with the integrity code") {
   CHECK(kernels_of(document) == std::vector<std::string>{"two"});
   REQUIRE(document["errors"].size() == 2);
   CHECK(document["errors"][0]["file"] == bad);
-  CHECK(document["errors"][0]["code"] == "integrity");
-  CHECK(document["errors"][1]["code"] == "not_found");
+  CHECK(document["errors"][0]["error"]["code"] == "integrity");
+  CHECK(document["errors"][1]["error"]["code"] == "not_found");
 }
 
 TEST_CASE("inspect says what to do about a folder, an empty match and a missing file") {

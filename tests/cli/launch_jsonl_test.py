@@ -55,7 +55,7 @@ def check_release(tool, release):
             check(not ours["ok"], f"{problem['id']} is refused")
             counts["refused alike"] += 1
         elif splits_head_groups(recording):
-            check(not ours["ok"] and "two KV groups" in ours["error"], f"{problem['id']} is refused by name")
+            check(not ours["ok"] and "two KV groups" in ours["error"]["message"], f"{problem['id']} is refused by name")
             counts["mixed groups refused"] += 1
         else:
             check(ours["ok"], f"{problem['id']} is launched: {ours.get('error')}")
@@ -120,11 +120,11 @@ def check_refusals(tool):
     code, answers = dry_run(tool, "0.6.13", [problem for problem, _, _ in rows])
     check(code == 0, "a refused problem is no malformed line")
     for (problem, kind, words), answer in zip(rows, answers):
-        check(not answer["ok"] and answer["error_kind"] == kind and words in answer["error"],
+        check(not answer["ok"] and answer["error"]["code"] == kind and words in answer["error"]["message"],
               f"{problem}: expected {kind} with '{words}', got {answer}")
         check("params_hex" not in answer, "a refusal has no parameters")
     code, (answer,) = dry_run(tool, "0.6.13", [{**shape, "num_heads": 8}])
-    check(code == 2 and "num_heads" in answer["error"] and "line 1" in answer["error"], "a malformed line is named")
+    check(code == 2 and "num_heads" in answer["error"]["message"] and "line 1" in answer["error"]["message"], "a malformed line is named")
 
 
 def check_decode(tool):
@@ -155,8 +155,8 @@ def check_scales(tool):
                                   input=lines, capture_output=True, text=True, check=False, env=tool.environment)
             *refused, taken = map(json.loads, done.stdout.splitlines())
             for value, answer in zip(values, refused):
-                check(not answer["ok"] and answer["error_kind"] == "invalid_argument" and
-                      f"{field} is " in answer["error"] and "not 0 as float32" in answer["error"],
+                check(not answer["ok"] and answer["error"]["code"] == "invalid_argument" and
+                      f"{field} is " in answer["error"]["message"] and "not 0 as float32" in answer["error"]["message"],
                       f"{manifest}, {field} {value}: {answer}")
             check(taken["ok"] and len(refused) == 4, f"{manifest}: the smallest {field} is taken: {taken}")
         flags = [f"--{name.replace('_', '-')}={value}" for name, value in shape.items()]

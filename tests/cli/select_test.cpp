@@ -17,7 +17,7 @@ using test::ToolRun;
 
 const std::string kManifest = CUBIST_SOURCE_DIR "/manifests/flashinfer-0.6.13.json";
 
-/// GPT-OSS decode with four new tokens, and whatever else the case needs.
+/// The heads of GPT-OSS, four new tokens, no sinks, and whatever else the case needs.
 ToolRun select_gpt_oss(std::vector<std::string> more) {
   std::vector<std::string> words = {
       "select", "--manifest",     kManifest, "--device",    "b200", "--num-q-heads",
@@ -94,6 +94,32 @@ TEST_CASE("select --explain shows the steps in order, what each tile_q would cos
     CHECK(pass["candidates"][0].contains(field));
   }
   CHECK(document["explain"]["runner_up"]["kernel"].is_string());
+}
+
+TEST_CASE("an error without --explain has the nearest kernels and their fields before the rest") {
+  for (const bool launch : {false, true}) {
+    const ToolRun run = launch
+                            ? run_tool({"launch", "--dry-run", "--manifest", kManifest, "--device",
+                                        "b200", "--num-q-heads", "64", "--num-kv-heads", "8",
+                                        "--head-dim", "64", "--page-size", "8"})
+                            : select_gpt_oss({"--max-kv-len", "8192", "--page-size", "8"});
+    CAPTURE(run.err);
+    CHECK(run.exit_code == 3);
+    const std::size_t head = run.err.find("cubist: error: no kernel: the rules ask for");
+    const std::size_t near = run.err.find("\n  nearest: fmhaSm100fKernel_");
+    const std::size_t field = run.err.find("\n    page_size: asked for 8, it has 16\n");
+    const std::size_t rest = run.err.find("\n  the rules last asked for: dtype_q bf16");
+    CHECK(head == 0);
+    REQUIRE(near != std::string::npos);
+    REQUIRE(field != std::string::npos);
+    REQUIRE(rest != std::string::npos);
+    CHECK(near < field);
+    CHECK(field < rest);
+  }
+  const json document =
+      json::parse(select_gpt_oss({"--max-kv-len", "8192", "--page-size", "8", "--json"}).out);
+  CHECK_THAT(document["error"]["message"].get<std::string>(),
+             Catch::Matchers::Contains("page_size: asked for 8, it has 16"));
 }
 
 TEST_CASE("a miss shows five kernels with needed, found and what to change") {
@@ -224,8 +250,8 @@ TEST_CASE("--jsonl answers each line in order, bare or inside \"in\", good or ba
   CHECK(documents[0]["in"]["id"] == 1);
   CHECK(documents[0]["ok"] == true);
   CHECK(documents[1]["in"]["id"] == 2);
-  CHECK(documents[1]["error_kind"] == "invalid_argument");
-  CHECK(documents[2]["error"].get<std::string>().find("line 4: bacth") == 0);
+  CHECK(documents[1]["error"]["code"] == "invalid_argument");
+  CHECK(documents[2]["error"]["message"].get<std::string>().find("line 4: bacth") == 0);
   CHECK(documents[3]["in"]["id"] == 4);
   CHECK(documents[3]["kernel"] == documents[0]["kernel"]);
 }
@@ -300,7 +326,8 @@ TEST_CASE("--jsonl --strict refuses where a fallback would serve, and says what 
   const auto strict = answers(line, "--strict", exit_code);
   CHECK(exit_code == 0);
   CHECK(strict.at(0)["ok"] == false);
-  CHECK(strict.at(0)["error"].get<std::string>().find("page_size 512") != std::string::npos);
+  CHECK(strict.at(0)["error"]["message"].get<std::string>().find("page_size 512") !=
+        std::string::npos);
   const auto loose = answers(line, "", exit_code);
   CHECK(loose.at(0)["ok"] == true);
   CHECK(loose.at(0)["fallback"] == "rule_finds_no_kernel");

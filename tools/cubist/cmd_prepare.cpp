@@ -100,10 +100,7 @@ Json report_json(const PrepareReport& report, const DeviceProfile& device) {
                   {"size", kernel.record->size_bytes},
                   {"state", word_of(kernel)},
                   {"milliseconds", kernel.milliseconds}};
-    if (kernel.error) {
-      entry["error"] = {{"code", to_string(kernel.error->code())},
-                        {"message", kernel.error->message()}};
-    }
+    if (kernel.error) entry["error"] = error_json(*kernel.error);
     kernels.push_back(std::move(entry));
   }
   return {{"gpu", device.name},
@@ -138,7 +135,7 @@ Status run_prepare(const PrepareArguments& arguments, CommonOptions& common) {
   CUBIST_ASSIGN_OR_RETURN(gpu, open_gpu(arguments.gpu));
   CUBIST_ASSIGN_OR_RETURN(const PrepareReport report, runtime->prepare(records, arguments.threads));
   if (common.json) {
-    print_json(report_json(report, gpu.device));
+    print_json(report_json(report, gpu.device), report.status());
     common.json = false;
   } else if (!common.quiet) {
     print_report(report);

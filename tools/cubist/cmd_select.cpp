@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,8 @@ The shape is given head by head: --model, --tp and --presets go with --compare a
 Examples:
   cubist select --manifest flashinfer-0.6.13 --device b200 --num-q-heads 64 \
       --num-kv-heads 8 --head-dim 64 --dtype-q bf16 --dtype-kv bf16 --dtype-o bf16 \
-      --s-qo 4 --batch 32 --max-kv-len 8192 --page-size 32
+      --s-qo 4 --batch 32 --max-kv-len 8192 --page-size 32 --sinks
+                              GPT-OSS, full attention; --window-left 127: its other layers
   cubist select --manifest M.json ... --explain          why this one, and what came close
   cubist select --manifest M.json ... --overrides rules.json --explain
   cubist select --manifest M.json --jsonl < problems.jsonl > plans.jsonl
@@ -138,31 +140,30 @@ ExitCode select_sweep(const SelectArguments& arguments, const CommonOptions& com
                       const OpenedManifests& opened, const RuledSelection& ruled) {
   const auto result = run_sweep(ruled, arguments.flags, options_of(arguments));
   if (!result) return report_error(common, result.error());
+  auto refused = refusal_of_all(*result);
+  if (const auto device = arguments.flags.device();
+      refused && device && !arguments.flags.changes_device()) {
+    refused = explain_miss(opened.table, *device, arguments.flags, *refused);
+  }
   if (arguments.csv) {
     print(sweep_csv(*result));
   } else {
-    print(common.json ? sweep_json(*result) + "\n" : sweep_text(*result));
+    print(common.json ? sweep_json(*result, refused) + "\n" : sweep_text(*result));
   }
-  if (const auto refused = refusal_of_all(*result)) {
-    CommonOptions text_only = common;
-    text_only.json = false;  // the document is out already
-    const auto device = arguments.flags.device();
-    if (!device || arguments.flags.changes_device()) return report_error(text_only, *refused);
-    return report_error(text_only, explain_miss(opened.table, *device, arguments.flags, *refused));
-  }
-  return ExitCode::kOk;
+  return refused ? print_error(*refused) : ExitCode::kOk;
 }
 
 /// {"problem": ..., answer ..., "explain": ...}
+/// refusal  where there is no selection
 void put_json(const ProblemAndDevice& value, const selector::Explanation& explanation,
-              bool with_explanation) {
+              const std::optional<Error>& refusal, bool with_explanation) {
   std::string in;
   append_problem_json(value.problem, value.device, in);
   std::string out;
   if (explanation.selection) {
     append_answer_json(in, value.problem, *explanation.selection, out);
   } else {
-    append_error_json(in, *explanation.refusal, out);
+    append_error_json(in, *refusal, static_cast<int>(exit_code_for(refusal->code())), out);
   }
   if (with_explanation) {
     out.back() = ',';  // the answer's closing bracket
@@ -179,8 +180,13 @@ ExitCode select_one(const SelectArguments& arguments, const CommonOptions& commo
   if (!value) return report_error(common, value.error());
   const auto explanation = ruled.explain(value->problem, value->device, options_of(arguments));
   if (!explanation) return report_error(common, explanation.error());
+  std::optional<Error> refusal;
+  if (!explanation->selection) {
+    refusal = explain_miss(opened.table, value->device, arguments.flags, *explanation->refusal);
+    if (!arguments.explain) refusal = with_nearest(*refusal, *explanation);
+  }
   if (common.json) {
-    put_json(*value, *explanation, arguments.explain);
+    put_json(*value, *explanation, refusal, arguments.explain);
   } else {
     if (arguments.explain) print_explanation(*explanation);
     if (explanation->selection) {
@@ -188,11 +194,7 @@ ExitCode select_one(const SelectArguments& arguments, const CommonOptions& commo
       print_selection(*explanation->selection);
     }
   }
-  if (explanation->selection) return ExitCode::kOk;
-  CommonOptions text_only = common;
-  text_only.json = false;  // the document above holds the error already
-  return report_error(
-      text_only, explain_miss(opened.table, value->device, arguments.flags, *explanation->refusal));
+  return refusal ? print_error(*refusal) : ExitCode::kOk;
 }
 
 ExitCode select_compare(const SelectArguments& arguments, const CommonOptions& common) {

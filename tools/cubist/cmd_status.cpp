@@ -101,7 +101,7 @@ Json to_json(const StatusReport& report) {
                 {"remembered_wheels", layer.directories},
                 {"file_system", layer.file_system}};
     if (layer.free_bytes) one["free_bytes"] = *layer.free_bytes;
-    if (layer.error) one["error"] = layer.error->message();
+    if (layer.error) one["error"] = error_json(*layer.error);
     layers.push_back(std::move(one));
   }
   Json manifests = Json::array();
@@ -180,21 +180,23 @@ ExitCode run_status(const StatusArguments& arguments, const CommonOptions& commo
   if (!store) return report_error(common, store.error());
   const auto report = look(arguments, *store);
   if (!report) return report_error(common, report.error());
+  const bool complete =
+      std::all_of(report->coverage.begin(), report->coverage.end(),
+                  [](const ManifestCoverage& one) { return one.coverage.complete(); });
+  Status status;
+  if (!complete && arguments.offline) {
+    status =
+        fail(StatusCode::kOffline,
+             "kernels are missing; 'cubist fetch' gets them where there is a network, and a "
+             "bundle brings them where there is none ('cubist bundle install', docs/bundles.md)");
+  }
   if (common.json) {
-    print_json(to_json(*report));
+    print_json(to_json(*report), status);
   } else {
     print_layers(*report);
     print_coverage(*report);
   }
-  const bool complete =
-      std::all_of(report->coverage.begin(), report->coverage.end(),
-                  [](const ManifestCoverage& one) { return one.coverage.complete(); });
-  if (complete || !arguments.offline) return ExitCode::kOk;
-  CommonOptions text_only = common;
-  text_only.json = false;  // the document is out already
-  return report_error(
-      text_only, Error(StatusCode::kOffline,
-                       "kernels are missing; 'cubist fetch' gets them where there is a network"));
+  return print_outcome(status);
 }
 
 }  // namespace

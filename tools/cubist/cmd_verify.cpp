@@ -326,8 +326,7 @@ Json report_json(const Verification& verification, const Store& store) {
     broken.push_back({{"path", entry.path},
                       {"sha256", entry.sha256.hex()},
                       {"state", fate(verification, i)},
-                      {"code", to_string(finding.error.code())},
-                      {"message", finding.error.message()}});
+                      {"error", error_json(finding.error)}});
   }
   Json revoked = Json::array();
   for (const RevokedEntry& one : verification.revoked) {
@@ -486,8 +485,11 @@ Status outcome(const VerifyArguments& arguments, const Verification& verificatio
                 findings.size());
   }
   if (!verification.missing.empty()) {
-    return fail(StatusCode::kOffline, "{} kernels are missing; {}", verification.missing.size(),
-                fetch_hint(arguments));
+    return fail(
+        StatusCode::kOffline,
+        "{} kernels are missing; {}; without a network, a bundle brings them ('cubist bundle "
+        "install')",
+        verification.missing.size(), fetch_hint(arguments));
   }
   return revoked_outcome(verification);
 }
@@ -505,17 +507,13 @@ ExitCode run_verify(const VerifyArguments& arguments, const CommonOptions& commo
   verification.report = std::move(*report);
   Status repaired;
   if (arguments.repair) repaired = repair(arguments, common, *store, interrupt, verification);
+  const Status status = outcome(arguments, verification, *store, repaired);
   if (common.json) {
-    const Json document = report_json(verification, *store);
-    print_json(document);
+    print_json(report_json(verification, *store), status);
   } else {
     print_report(arguments, verification, *store);
   }
-  const Status status = outcome(arguments, verification, *store, repaired);
-  if (status) return ExitCode::kOk;
-  CommonOptions text_only = common;
-  text_only.json = false;  // the document is out already
-  return report_error(text_only, status.error());
+  return print_outcome(status);
 }
 
 }  // namespace

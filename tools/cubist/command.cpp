@@ -15,16 +15,17 @@ void add_common_options(CLI::App& command, CommonOptions& common) {
 void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 ExitCode report_error(const CommonOptions& common, const Error& error) {
-  const ExitCode exit_code = exit_code_for(error.code());
-  if (common.json) {
-    const nlohmann::ordered_json document = {{"error",
-                                              {{"code", to_string(error.code())},
-                                               {"exit_code", static_cast<int>(exit_code)},
-                                               {"message", error.message()}}}};
-    print_json(document);
-  }
+  if (common.json) print_json(nlohmann::ordered_json::object(), tl::unexpected<Error>(error));
+  return print_error(error);
+}
+
+ExitCode print_error(const Error& error) {
   std::fprintf(stderr, "cubist: error: %s\n", error.message().c_str());
-  return exit_code;
+  return exit_code_for(error.code());
+}
+
+ExitCode print_outcome(const Status& outcome) {
+  return outcome ? ExitCode::kOk : print_error(outcome.error());
 }
 
 }  // namespace cubist::tools

@@ -50,8 +50,12 @@ void add_common_options(CLI::App& command, CommonOptions& common);
 /// Writes to standard output, as it is.
 void print(std::string_view text);
 
-/// Prints the error ("cubist: error: ..." on standard error, or {"error": {code, message}} with
-/// --json) and gives the exit code that belongs to it.
+/// Prints the error ("cubist: error: ..." on standard error, and with --json the document
+/// {"error": {code, exit_code, message}}) and gives the exit code that belongs to it.
 ExitCode report_error(const CommonOptions& common, const Error& error);
+/// The same without a document: it is out already, with the error in it.
+ExitCode print_error(const Error& error);
+/// That, if it failed.
+ExitCode print_outcome(const Status& outcome);
 
 }  // namespace cubist::tools

@@ -174,7 +174,7 @@ Status check_named(const NamedManifest& manifest) {
 ExitCode list_manifests(const CommonOptions& common) {
   const auto names = manifest_names();
   if (!names) return report_error(common, names.error());
-  ExitCode exit_code = ExitCode::kOk;
+  Status first;
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const std::string& name : *names) {
     const auto found = find_manifest(name);
@@ -183,9 +183,9 @@ ExitCode list_manifests(const CommonOptions& common) {
     nlohmann::ordered_json row = {{"name", name}, {"path", found ? found->path : ""}};
     if (found && found->pinned) row["pinned"] = found->pinned->hex();
     if (!checked) {
-      row["problem"] = checked.error().message();
-      if (exit_code == ExitCode::kOk) exit_code = exit_code_for(checked.error().code());
-      std::fprintf(stderr, "cubist: error: %s\n", checked.error().message().c_str());
+      row["error"] = error_json(checked.error());
+      if (first) first = checked;
+      print_error(checked.error());
     }
     if (!common.json) {
       const char* state = !checked ? "  WRONG" : found->pinned.has_value() ? "  pinned" : "";
@@ -194,10 +194,9 @@ ExitCode list_manifests(const CommonOptions& common) {
     list.push_back(std::move(row));
   }
   if (common.json) {
-    const nlohmann::ordered_json document = {{"manifests", std::move(list)}};
-    print_json(document);
+    print_json({{"manifests", std::move(list)}}, first);
   }
-  return exit_code;
+  return first ? ExitCode::kOk : exit_code_for(first.error().code());
 }
 
 void add_manifest_add(CLI::App& parent, CommandContext context) {

@@ -90,7 +90,7 @@ void print_text(const Looked& looked) {
 }
 
 ExitCode run_verify(const std::vector<std::string>& names, const CommonOptions& common) {
-  ExitCode exit_code = ExitCode::kOk;
+  Status first;
   Json results = Json::array();
   for (const std::string& name : names) {
     const auto looked = look(name);
@@ -100,13 +100,12 @@ ExitCode run_verify(const std::vector<std::string>& names, const CommonOptions& 
       continue;
     }
     const Error& error = looked.error();
-    if (exit_code == ExitCode::kOk) exit_code = exit_code_for(error.code());
-    results.push_back(
-        {{"manifest", name}, {"code", to_string(error.code())}, {"message", error.message()}});
-    std::fprintf(stderr, "cubist: error: %s\n", error.message().c_str());
+    if (first) first = tl::unexpected<Error>(error);
+    results.push_back({{"manifest", name}, {"error", error_json(error)}});
+    print_error(error);
   }
-  if (common.json) print_json({{"manifests", std::move(results)}});
-  return exit_code;
+  if (common.json) print_json({{"manifests", std::move(results)}}, first);
+  return first ? ExitCode::kOk : exit_code_for(first.error().code());
 }
 
 }  // namespace

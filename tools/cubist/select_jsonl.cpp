@@ -15,6 +15,7 @@
 
 #include "codec/plan_json.h"
 #include "codec/problem_json.h"
+#include "exit_code.h"
 
 namespace cubist::tools {
 namespace {
@@ -48,21 +49,25 @@ class LineAnswerer {
   }
 
  private:
+  static void append_error(Task& task, std::string_view in_text, const Error& error) {
+    append_error_json(in_text, error, static_cast<int>(exit_code_for(error.code())), task.output);
+  }
+
   void answer_line(std::string_view line, std::uint64_t number, Task& task) {
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;
     Status status = read_problem(line, device_, problem_);
     if (!status) {
       ++task.counts.malformed;
       Error error = std::move(status.error()).with_context(fmt::format("line {}", number));
-      append_error_json({}, error, task.output);
+      append_error(task, {}, error);
     } else if (status = ruled_.select_into(problem_.value.problem, problem_.value.device, options_,
                                            selection_);
                !status) {
       ++task.counts.refused;
-      append_error_json(problem_.in_text, status.error(), task.output);
+      append_error(task, problem_.in_text, status.error());
     } else if (status = append_(line, problem_, selection_, task.output); !status) {
       ++task.counts.refused;
-      append_error_json(problem_.in_text, status.error(), task.output);
+      append_error(task, problem_.in_text, status.error());
     } else {
       ++task.counts.plans;
       if (selection_.best().fallback != FallbackReason::kNone) ++task.counts.fallbacks;

@@ -9,6 +9,7 @@
 #include "base/count.h"
 #include "codec/json_writer.h"
 #include "codec/plan_json.h"
+#include "print_json.h"
 
 namespace cubist::tools {
 namespace {
@@ -272,7 +273,7 @@ std::string sweep_csv(const SweepResult& result) {
   return out;
 }
 
-std::string sweep_json(const SweepResult& result) {
+std::string sweep_json(const SweepResult& result, const std::optional<Error>& error) {
   std::string out;
   JsonWriter json(out);
   json.begin('{');
@@ -290,7 +291,9 @@ std::string sweep_json(const SweepResult& result) {
     json.field("kernel", segment.kernel).field("sha256", segment.sha256);
     json.field("detail", segment.detail).field("fallback", segment.fallback).end('}');
   }
-  json.end(']').end('}');
+  json.end(']');
+  if (error) json.key("error").raw(error_json_text(*error));
+  json.end('}');
   return out;
 }
 

@@ -44,7 +44,7 @@ Result<SweepResult> run_sweep(const RuledSelection& ruled, const ProblemFlags& f
 std::optional<Error> refusal_of_all(const SweepResult& result);
 
 std::string sweep_csv(const SweepResult& result);
-std::string sweep_json(const SweepResult& result);
+std::string sweep_json(const SweepResult& result, const std::optional<Error>& error);
 std::string sweep_text(const SweepResult& result);
 
 }  // namespace cubist::tools

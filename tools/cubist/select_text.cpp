@@ -1,5 +1,6 @@
 #include "select_text.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -52,7 +53,36 @@ std::string split_text(const LaunchPlan& plan) {
                      plan.num_ctas_kv, to_string(traits.multi_ctas_kv_mode));
 }
 
+/// Of all packs, the nearest first; at most `count`.
+std::vector<const selector::NearKernel*> nearest_of(const selector::Explanation& explanation,
+                                                    std::size_t count) {
+  std::vector<const selector::NearKernel*> nearest;
+  for (const selector::PackExplanation& pack : explanation.packs) {
+    for (const selector::NearKernel& near : pack.nearest) nearest.push_back(&near);
+  }
+  std::stable_sort(nearest.begin(), nearest.end(),
+                   [](const auto* a, const auto* b) { return a->distance < b->distance; });
+  nearest.resize(std::min(nearest.size(), count));
+  return nearest;
+}
+
 }  // namespace
+
+Error with_nearest(const Error& refusal, const selector::Explanation& explanation) {
+  constexpr std::size_t kShown = 3;
+  const auto nearest = nearest_of(explanation, kShown);
+  if (refusal.code() != StatusCode::kUnsupported || nearest.empty()) return refusal;
+  const std::size_t end = std::min(refusal.message().find('\n'), refusal.message().size());
+  std::string text = refusal.message().substr(0, end);
+  for (const selector::NearKernel* near : nearest) {
+    text += fmt::format("\n  nearest: {}", near->record->name);
+    if (near->differences.empty()) text += "\n    serves it, though the rules do not ask for it";
+    for (const selector::Difference& d : near->differences) {
+      text += fmt::format("\n    {}: asked for {}, it has {}", d.field, d.needed, d.found);
+    }
+  }
+  return Error(refusal.code(), text + refusal.message().substr(end));
+}
 
 void print_selection(const Selection& selection) {
   const LaunchPlan& plan = selection.best();

@@ -12,4 +12,8 @@ void print_selection(const Selection& selection);
 /// An explanation for people: steps in order, runner-up, and for a miss the nearest kernels.
 void print_explanation(const selector::Explanation& explanation);
 
+/// A refusal with the nearest kernels, and in which fields each differs, behind its first line; as
+/// it was where there are none.
+Error with_nearest(const Error& refusal, const selector::Explanation& explanation);
+
 }  // namespace cubist::tools

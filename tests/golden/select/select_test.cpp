@@ -78,7 +78,7 @@ Answer answer(const selector::KernelTable& table, const std::string& line, bool 
     append_answer_json(problem.in_text, problem.value.problem, *selection, text);
     result.fallback = selection->best().fallback;
   } else {
-    append_error_json(problem.in_text, selection.error(), text);
+    append_error_json(problem.in_text, selection.error(), 1, text);
   }
   result.document = json::parse(text);
   return result;
@@ -124,7 +124,7 @@ Counts hold_against(const std::string& release) {
     if (splits_head_groups(recording)) {
       ++counts.mixed_groups;
       REQUIRE_FALSE(strict.ok);
-      REQUIRE(strict.document["error"].get<std::string>().find("two KV groups") !=
+      REQUIRE(strict.document["error"]["message"].get<std::string>().find("two KV groups") !=
               std::string::npos);
       REQUIRE((!loose.ok || loose.fallback == FallbackReason::kRuleSplitsHeadGroups));
       continue;

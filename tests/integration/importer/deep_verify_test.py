@@ -86,7 +86,7 @@ def check_release(checker, manifest, source, version):
     caught = 0
     for what, word, lie in lies(small):
         done, broken = checker.verify(lie)
-        good = done.returncode == 4 and broken and all(word in one["message"] for one in broken)
+        good = done.returncode == 4 and broken and all(word in one["error"]["message"] for one in broken)
         checker.expect(good, f"{version}: a wrong {what}", done)
         caught += good
     digest = small["packs"][0]["kernels"][0]["sha256"]

@@ -222,7 +222,8 @@ TEST_CASE("a refusal is told in full and not repeated, overload and faults are t
   CHECK_THAT(run.err, Contains(std::string(row.behaviour).substr(0, 3) + " ") &&
                           Contains(server.url(row.behaviour) + "/" + cli.release.path(0)) &&
                           Contains("kernel_00000") && Contains(cli.release.store_root()) &&
-                          Contains("without a network: copy the store"));
+                          Contains("without a network: install a bundle") &&
+                          Contains("copy that machine's store"));
 }
 
 TEST_CASE("what was fetched ahead needs no network: no socket is made, and status says complete") {

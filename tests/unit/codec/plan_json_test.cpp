@@ -84,11 +84,12 @@ TEST_CASE("a plan is printed under the recordings' names, extra launches with th
 
 TEST_CASE("a refusal says what kind it is") {
   std::string out;
-  append_error_json(R"({"batch":0})", Error(StatusCode::kInvalidArgument, "batch is \"0\""), out);
+  append_error_json(R"({"batch":0})", Error(StatusCode::kInvalidArgument, "batch is \"0\""), 2,
+                    out);
   const json answer = json::parse(out);
   CHECK(answer["ok"] == false);
-  CHECK(answer["error_kind"] == "invalid_argument");
-  CHECK(answer["error"] == "batch is \"0\"");
+  CHECK(answer["error"] ==
+        json{{"code", "invalid_argument"}, {"exit_code", 2}, {"message", "batch is \"0\""}});
   CHECK(answer["in"]["batch"] == 0);
 }
 
