@@ -2,8 +2,17 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 
 namespace cubist {
+namespace {
+
+std::map<std::string, std::string>& origins() {
+  static std::map<std::string, std::string> by_name;
+  return by_name;
+}
+
+}  // namespace
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -20,6 +29,16 @@ std::vector<std::string> environment_list(const char* name, std::string_view sep
     begin = text.find_first_not_of(separators, end);
   }
   return list;
+}
+
+std::string environment_origin(const std::string& name) {
+  const auto told = origins().find(name);
+  return told == origins().end() ? name : told->second;
+}
+
+void set_environment(const std::string& name, const std::string& value, const std::string& origin) {
+  ::setenv(name.c_str(), value.c_str(), 1);
+  origins()[name] = origin;
 }
 
 }  // namespace cubist

@@ -134,9 +134,9 @@ Result<DeviceProfile> from_c(const cubist_device& c) {
 
 namespace {
 
-/// A list of the caller's in place of `out`; NULL leaves that as it is.
+/// A list of the caller's in place of `out`; NULL leaves that, and what set it, as it is.
 Status take_list(std::string_view field, const char* const* list, std::uint32_t count,
-                 std::vector<std::string>& out) {
+                 std::vector<std::string>& out, std::string& origin) {
   if (list == nullptr) {
     if (count == 0) return {};
     return fail(StatusCode::kInvalidArgument, "options.{} is NULL and num_{} is {}", field, field,
@@ -149,6 +149,7 @@ Status take_list(std::string_view field, const char* const* list, std::uint32_t 
     }
     out.emplace_back(list[i]);
   }
+  origin = fmt::format("options.{}", field);
   return {};
 }
 
@@ -159,19 +160,24 @@ Result<trust::Settings> trust_from_c(const cubist_runtime_options& c) {
       check_enum("options.foreign_store", c.foreign_store, CUBIST_POLICY_REFUSE));
   CUBIST_RETURN_IF_ERROR(check_bool("options.accept_older_serial", c.accept_older_serial));
   CUBIST_ASSIGN_OR_RETURN(trust::Settings settings, trust::settings_from_environment());
-  CUBIST_RETURN_IF_ERROR(
-      take_list("trusted_keys", c.trusted_keys, c.num_trusted_keys, settings.trusted_keys));
-  CUBIST_RETURN_IF_ERROR(
-      take_list("key_statements", c.key_statements, c.num_key_statements, settings.key_statements));
-  CUBIST_RETURN_IF_ERROR(
-      take_list("revocations", c.revocations, c.num_revocations, settings.revocations));
+  trust::Origins& origins = settings.origins;
+  CUBIST_RETURN_IF_ERROR(take_list("trusted_keys", c.trusted_keys, c.num_trusted_keys,
+                                   settings.trusted_keys, origins.trusted_keys));
+  CUBIST_RETURN_IF_ERROR(take_list("key_statements", c.key_statements, c.num_key_statements,
+                                   settings.key_statements, origins.key_statements));
+  CUBIST_RETURN_IF_ERROR(take_list("revocations", c.revocations, c.num_revocations,
+                                   settings.revocations, origins.revocations));
   const auto policy = [](std::int32_t value) {
     return static_cast<trust::Policy>(value - CUBIST_POLICY_ALLOW);
   };
   if (c.manifest_signatures != CUBIST_POLICY_DEFAULT) {
     settings.manifest_signatures = policy(c.manifest_signatures);
+    origins.manifest_signatures = "options.manifest_signatures";
   }
-  if (c.foreign_store != CUBIST_POLICY_DEFAULT) settings.foreign_store = policy(c.foreign_store);
+  if (c.foreign_store != CUBIST_POLICY_DEFAULT) {
+    settings.foreign_store = policy(c.foreign_store);
+    origins.foreign_store = "options.foreign_store";
+  }
   settings.accept_older_serial = c.accept_older_serial != 0;
   return settings;
 }

@@ -62,39 +62,72 @@ void read_policy(const DocumentNode& node, std::string& out) {
   node.complain(fmt::format("is {}; it must be allow, warn or refuse", in_quotes(out)));
 }
 
-void refuse_nul(const DocumentNode& node, const std::vector<std::string>& texts) {
-  for (const std::string& text : texts) {
-    if (text.find('\0') != std::string::npos) node.complain("a text holds a NUL");
-  }
+void read_store(const DocumentNode& node, std::string_view home, std::string& out) {
+  if (node.read(out)) out = expand_path(node, out, home);
 }
+
+bool holds_nul(const std::string& text) { return text.find('\0') != std::string::npos; }
+bool holds_nul(const std::vector<std::string>& texts) {
+  return std::any_of(texts.begin(), texts.end(), [](const auto& text) { return holds_nul(text); });
+}
+
+/// Takes over the keys one by one; one that somebody complains about stays as if it were not said.
+class KeyReader {
+ public:
+  KeyReader(const Document& document, Configuration& out) : document_(document), out_(out) {}
+
+  template <class Value, class Read>
+  void take(std::string_view key, Value Configuration::*member, Read read) {
+    const DocumentNode node = document_.root().member(key);
+    if (!node.present()) return;
+    const std::size_t before = document_.complaints().size();
+    Value value;
+    read(node, value);
+    if (holds_nul(value)) node.complain("a text holds a NUL");
+    if (document_.complaints().size() != before || before == Document::kMaxComplaints) return;
+    out_.*member = std::move(value);
+    out_.places.emplace(key, fmt::format("{}: {}", node.place(), node.pointer()));
+  }
+
+ private:
+  const Document& document_;
+  Configuration& out_;
+};
 
 }  // namespace
 
-Result<Configuration> parse_configuration(std::string_view text, std::string_view file_name,
-                                          std::string_view home) {
+Result<ReadConfiguration> read_configuration(std::string_view text, std::string_view file_name,
+                                             std::string_view home) {
   CUBIST_ASSIGN_OR_RETURN(const Document document, Document::parse(text, file_name));
   const DocumentNode root = document.root();
   if (!root.is_object()) root.complain("expected an object");
   root.allow_only({"manifests", "store", "base_stores", "sources", "trusted_keys",
                    "manifest_signatures", "key_statements", "revocations", "foreign_store"});
-  Configuration found;
-  read_paths(root.member("manifests"), home, found.manifests);
-  const DocumentNode store = root.member("store");
-  if (store.read(found.store)) found.store = expand_path(store, found.store, home);
-  read_paths(root.member("base_stores"), home, found.base_stores);
-  read_words(root.member("sources"), home, found.sources);
-  read_keys(root.member("trusted_keys"), home, found.trusted_keys);
-  read_policy(root.member("manifest_signatures"), found.manifest_signatures);
-  read_paths(root.member("key_statements"), home, found.key_statements);
-  read_paths(root.member("revocations"), home, found.revocations);
-  read_policy(root.member("foreign_store"), found.foreign_store);
-  for (const auto* texts : {&found.manifests, &found.base_stores, &found.sources,
-                            &found.trusted_keys, &found.key_statements, &found.revocations}) {
-    refuse_nul(root, *texts);
+  ReadConfiguration found;
+  KeyReader keys(document, found.configuration);
+  const auto with_home = [&](auto read) {
+    return [read, home](const DocumentNode& node, auto& out) { read(node, home, out); };
+  };
+  if (root.is_object()) {
+    keys.take("manifests", &Configuration::manifests, with_home(read_paths));
+    keys.take("store", &Configuration::store, with_home(read_store));
+    keys.take("base_stores", &Configuration::base_stores, with_home(read_paths));
+    keys.take("sources", &Configuration::sources, with_home(read_words));
+    keys.take("trusted_keys", &Configuration::trusted_keys, with_home(read_keys));
+    keys.take("manifest_signatures", &Configuration::manifest_signatures, read_policy);
+    keys.take("key_statements", &Configuration::key_statements, with_home(read_paths));
+    keys.take("revocations", &Configuration::revocations, with_home(read_paths));
+    keys.take("foreign_store", &Configuration::foreign_store, read_policy);
   }
-  refuse_nul(root, {found.store});
-  CUBIST_RETURN_IF_ERROR(document.status());
+  found.complaints = document.complaints();
   return found;
+}
+
+Result<Configuration> parse_configuration(std::string_view text, std::string_view file_name,
+                                          std::string_view home) {
+  CUBIST_ASSIGN_OR_RETURN(ReadConfiguration read, read_configuration(text, file_name, home));
+  if (!read.complaints.empty()) return tl::unexpected<Error>(std::move(read.complaints.front()));
+  return std::move(read.configuration);
 }
 
 ConfigurationPath configuration_path() {
@@ -111,34 +144,42 @@ ConfigurationPath configuration_path() {
   return {};
 }
 
-Result<Configuration> load_configuration(const ConfigurationPath& place) {
-  if (place.path.empty()) return Configuration();
+Result<ReadConfiguration> load_all_of_configuration(const ConfigurationPath& place) {
+  if (place.path.empty()) return ReadConfiguration();
   auto text = read_text_file(place.path, kMaxConfigurationBytes);
   if (!text) {
     struct stat info {};
     const bool absent = text.error().code() == StatusCode::kNotFound &&
                         ::lstat(place.path.c_str(), &info) != 0;  // no link that leads nowhere
-    if (absent && !place.required) return Configuration();
+    if (absent && !place.required) return ReadConfiguration();
     return forward_error(text, "configuration");
   }
-  return parse_configuration(*text, place.path, environment("HOME"));
+  return read_configuration(*text, place.path, environment("HOME"));
 }
 
-std::vector<std::pair<std::string, std::string>> as_environment(
-    const Configuration& configuration) {
-  std::vector<std::pair<std::string, std::string>> variables;
-  const auto add = [&](const char* name, std::string value) {
-    if (!value.empty()) variables.emplace_back(name, std::move(value));
+Result<Configuration> load_configuration(const ConfigurationPath& place) {
+  CUBIST_ASSIGN_OR_RETURN(ReadConfiguration read, load_all_of_configuration(place));
+  if (!read.complaints.empty()) return tl::unexpected<Error>(std::move(read.complaints.front()));
+  return std::move(read.configuration);
+}
+
+std::vector<EnvironmentValue> as_environment(const Configuration& configuration) {
+  std::vector<EnvironmentValue> variables;
+  const auto add = [&](const char* key, const char* name, std::string value) {
+    if (value.empty()) return;
+    const auto place = configuration.places.find(key);
+    variables.push_back(
+        {name, std::move(value), place == configuration.places.end() ? name : place->second});
   };
-  add("CUBIST_MANIFESTS", joined(configuration.manifests, ":"));
-  add("CUBIST_STORE", configuration.store);
-  add("CUBIST_STORE_BASE", joined(configuration.base_stores, ":"));
-  add("CUBIST_SOURCES", joined(configuration.sources, " "));
-  add("CUBIST_TRUSTED_KEYS", joined(configuration.trusted_keys, " "));
-  add("CUBIST_MANIFEST_SIGNATURES", configuration.manifest_signatures);
-  add("CUBIST_KEY_STATEMENTS", joined(configuration.key_statements, ":"));
-  add("CUBIST_REVOCATIONS", joined(configuration.revocations, ":"));
-  add("CUBIST_FOREIGN_STORE", configuration.foreign_store);
+  add("manifests", "CUBIST_MANIFESTS", joined(configuration.manifests, ":"));
+  add("store", "CUBIST_STORE", configuration.store);
+  add("base_stores", "CUBIST_STORE_BASE", joined(configuration.base_stores, ":"));
+  add("sources", "CUBIST_SOURCES", joined(configuration.sources, " "));
+  add("trusted_keys", "CUBIST_TRUSTED_KEYS", joined(configuration.trusted_keys, " "));
+  add("manifest_signatures", "CUBIST_MANIFEST_SIGNATURES", configuration.manifest_signatures);
+  add("key_statements", "CUBIST_KEY_STATEMENTS", joined(configuration.key_statements, ":"));
+  add("revocations", "CUBIST_REVOCATIONS", joined(configuration.revocations, ":"));
+  add("foreign_store", "CUBIST_FOREIGN_STORE", configuration.foreign_store);
   return variables;
 }
 

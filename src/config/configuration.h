@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,6 +38,8 @@ struct Configuration {
   std::vector<std::string> key_statements;
   std::vector<std::string> revocations;
   std::string foreign_store;  ///< a policy; empty: not said
+  /// Where each key that the file has is, for messages: "config.json:3: /store".
+  std::map<std::string, std::string, std::less<>> places;
 };
 
 /// Paths are absolute or start with "~/", which `home` replaces; so it does in sources and keys.
@@ -45,6 +49,16 @@ struct Configuration {
 ///         hold (a path with ':'; a source or key with white space)
 Result<Configuration> parse_configuration(std::string_view text, std::string_view file_name,
                                           std::string_view home);
+
+/// What can be read of a text, and everything that is wrong with it: a key with something wrong is
+/// left out.
+struct ReadConfiguration {
+  Configuration configuration;
+  std::vector<Error> complaints;
+};
+/// errors  kInvalidArgument: no JSON, or a key twice
+Result<ReadConfiguration> read_configuration(std::string_view text, std::string_view file_name,
+                                             std::string_view home);
 
 struct ConfigurationPath {
   std::string path;       ///< empty: no file is to be read
@@ -59,9 +73,16 @@ ConfigurationPath configuration_path();
 /// errors  those of parse_configuration; kIo; kNotFound: CUBIST_CONFIG names a file that is not
 /// there
 Result<Configuration> load_configuration(const ConfigurationPath& place);
+/// The same, with all that is wrong in it.
+Result<ReadConfiguration> load_all_of_configuration(const ConfigurationPath& place);
 
-/// The variables that stand for what the file says: name and value.
-std::vector<std::pair<std::string, std::string>> as_environment(const Configuration& configuration);
+/// A variable that stands for a key of the file.
+struct EnvironmentValue {
+  std::string name;
+  std::string value;
+  std::string origin;  ///< of the key, for messages: "config.json:3: /store"
+};
+std::vector<EnvironmentValue> as_environment(const Configuration& configuration);
 
 /// CUBIST_SOURCES: sources separated by white space; empty if it is not set.
 std::vector<std::string> sources_from_environment();

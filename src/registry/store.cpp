@@ -87,15 +87,17 @@ std::string folder_of(const std::string& path) { return path.substr(0, path.rfin
 Store::Store(StoreOptions options)
     : options_(std::move(options)), shelf_(std::make_shared<BundleShelf>()) {}
 
-Result<Store> Store::open(std::string_view root_override, std::optional<trust::Policy> foreign) {
+Result<Store> Store::open(std::string_view root_override, std::optional<trust::Policy> foreign,
+                          std::string origin) {
   CUBIST_ASSIGN_OR_RETURN(StoreOptions options, store_options_from_environment(root_override));
   Store store(std::move(options));
   if (!foreign) {
     CUBIST_ASSIGN_OR_RETURN(const trust::Settings settings, trust::settings_from_environment());
     foreign = settings.foreign_store;
+    origin = settings.origins.foreign_store;
   }
   for (const std::string& layer : store.layers()) {
-    CUBIST_RETURN_IF_ERROR(trust::check_folder(layer, store_folders(), *foreign));
+    CUBIST_RETURN_IF_ERROR(trust::check_folder(layer, store_folders(), *foreign, origin));
   }
   return store;
 }

@@ -29,9 +29,11 @@ class Store {
   /// does.
   ///
   /// foreign  what to do about a layer that others can write; nothing: as CUBIST_FOREIGN_STORE says
+  /// origin   what set that, as messages name it
   /// errors   kInvalidArgument; kUntrusted: a layer that others can write is refused
   static Result<Store> open(std::string_view root_override = {},
-                            std::optional<trust::Policy> foreign = {});
+                            std::optional<trust::Policy> foreign = {},
+                            std::string origin = "foreign_store");
 
   const std::string& root() const { return options_.root; }
   /// root() and the read-only layers below it, in search order.

@@ -55,7 +55,8 @@ Result<std::shared_ptr<Runtime>> Runtime::open(const RuntimeOptions& options) {
   if (options.manifests.empty()) {
     return fail(StatusCode::kInvalidArgument, "no manifest is given; at least one is needed");
   }
-  CUBIST_ASSIGN_OR_RETURN(Store store, Store::open(options.store_dir, options.trust.foreign_store));
+  CUBIST_ASSIGN_OR_RETURN(Store store, Store::open(options.store_dir, options.trust.foreign_store,
+                                                   options.trust.origins.foreign_store));
   std::shared_ptr<Runtime> runtime(new Runtime(options, std::move(store)));
   trust::Settings settings = options.trust;
   if (settings.state_folder.empty()) {

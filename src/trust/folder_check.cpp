@@ -63,7 +63,7 @@ std::vector<std::string> folder_problems(const std::string& folder,
 }
 
 Status check_folder(const std::string& folder, const std::vector<std::string>& inside,
-                    Policy policy) {
+                    Policy policy, const std::string& origin) {
   if (policy == Policy::kAllow) return {};
   const std::vector<std::string> problems = folder_problems(folder, inside);
   if (problems.empty()) return {};
@@ -71,8 +71,11 @@ Status check_folder(const std::string& folder, const std::vector<std::string>& i
       "set CUBIST_STORE (or --store) to a folder of your own, change owner and mode, or accept it "
       "with foreign_store \"allow\" (CUBIST_FOREIGN_STORE)";
   if (policy == Policy::kRefuse) {
-    return fail(StatusCode::kUntrusted, "the store '{}' is one that others can write: {}; {}",
-                folder, joined(problems), kNext);
+    return fail(
+        StatusCode::kUntrusted,
+        "the store '{}' is one that others can write, which foreign_store \"refuse\" (by {}) "
+        "bars: {}; {}",
+        folder, origin, joined(problems), kNext);
   }
   static std::mutex mutex;
   static std::set<std::string> warned;

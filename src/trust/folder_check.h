@@ -24,8 +24,9 @@ std::vector<std::string> folder_problems(const std::string& folder,
 
 /// Deals with them as the policy says: nothing, one warning for each folder in this process, or an
 /// error. Cheap where nothing is wrong: one stat a folder.
+/// origin  what set the policy, as messages name it
 /// errors  kUntrusted: under kRefuse
 Status check_folder(const std::string& folder, const std::vector<std::string>& inside,
-                    Policy policy);
+                    Policy policy, const std::string& origin);
 
 }  // namespace cubist::trust

@@ -26,13 +26,14 @@ constexpr std::uint64_t kMaxStatementBytes = 1 << 20;
 constexpr std::uint64_t kMaxListBytes = 16 << 20;
 constexpr const char* kKeys = "keys";
 
-Result<PublicKey> read_key(const std::string& text) {
+Result<PublicKey> read_key(const std::string& text, const std::string& origin) {
   // Keys begin with RW, secret ones too: those must not end up in a message as a file's name.
   const bool is_file =
       text.ends_with(".pub") || (text.find('/') != std::string::npos && !text.starts_with("RW"));
-  if (!is_file) return parse_public_key(text, "trusted_keys");
-  CUBIST_ASSIGN_OR_RETURN(const std::string file, read_text_file(text, kMaxKeyFileBytes));
-  return parse_public_key(file, text);
+  if (!is_file) return parse_public_key(text, origin);
+  auto file = read_text_file(text, kMaxKeyFileBytes);
+  if (!file) return forward_error(file, origin);
+  return parse_public_key(*file, fmt::format("{}: {}", origin, text));
 }
 
 std::span<const std::uint8_t> bytes_of(std::string_view text) {
@@ -60,19 +61,23 @@ Result<Trust> Trust::open(Settings settings) {
   Trust trust(std::move(settings));
   const Settings& wanted = trust.settings_;
   if (!trust.checks_signatures()) {
-    for (const auto* files : {&wanted.key_statements, &wanted.revocations}) {
+    for (const auto& [files, origin] :
+         {std::pair(&wanted.key_statements, &wanted.origins.key_statements),
+          std::pair(&wanted.revocations, &wanted.origins.revocations)}) {
       if (files->empty()) continue;
       return fail(StatusCode::kInvalidArgument,
-                  "'{}' must be signed by a trusted key, and none is set: set trusted_keys "
+                  "{}: '{}' must be signed by a trusted key, and none is set: set trusted_keys "
                   "(CUBIST_TRUSTED_KEYS, --trusted-key) to its publisher's",
-                  files->front());
+                  *origin, files->front());
     }
     return trust;
   }
   CUBIST_RETURN_IF_ERROR(trust.read_states());
   CUBIST_RETURN_IF_ERROR(trust.read_keys());
-  CUBIST_RETURN_IF_ERROR(trust.apply_statements());
-  CUBIST_RETURN_IF_ERROR(trust.read_lists());
+  Status statements = trust.apply_statements();
+  if (!statements) return forward_error(statements, wanted.origins.key_statements);
+  Status lists = trust.read_lists();
+  if (!lists) return forward_error(lists, wanted.origins.revocations);
   return trust;
 }
 
@@ -106,7 +111,7 @@ Status Trust::read_states() {
 
 Status Trust::read_keys() {
   for (const std::string& text : settings_.trusted_keys) {
-    CUBIST_ASSIGN_OR_RETURN(const PublicKey key, read_key(text));
+    CUBIST_ASSIGN_OR_RETURN(const PublicKey key, read_key(text, settings_.origins.trusted_keys));
     if (seen_.retired.contains(key)) {
       log(LogLevel::kInfo, "key {} was retired by its publisher and is not trusted any more",
           key.id.text());
@@ -293,13 +298,15 @@ Result<std::optional<SignedBy>> Trust::check_manifest(std::span<const std::uint8
   const Policy policy = manifest_signatures();
   if (shipped || policy == Policy::kAllow) return std::optional<SignedBy>();
   const std::string problem =
-      checks_signatures()
-          ? fmt::format("'{}' is not signed: there is no '{}.minisig'", file, file)
-          : fmt::format("who made '{}' is not known: no key is trusted; set trusted_keys", file);
+      checks_signatures() ? fmt::format("'{}' is not signed: there is no '{}.minisig'", file, file)
+                          : fmt::format(
+                                "who made '{}' is not known: no key is trusted; set trusted_keys "
+                                "(CUBIST_TRUSTED_KEYS, --trusted-key)",
+                                file);
   if (policy == Policy::kRefuse) {
     return fail(StatusCode::kUntrusted,
-                "{}; get one that a trusted key signed (manifest_signatures is \"refuse\")",
-                problem);
+                "{}; get one that a trusted key signed (manifest_signatures is \"refuse\", by {})",
+                problem, settings_.origins.manifest_signatures);
   }
   log(LogLevel::kWarning, "{}", problem);
   return std::optional<SignedBy>();

@@ -36,7 +36,8 @@ class Trust {
   ///
   /// errors  kInvalidArgument: a key or a document that is none, statements or lists without a
   ///         trusted key; kNotFound, kIo, kIntegrity: a file cannot be read;
-  ///         kUntrusted: badly signed, or older than what was seen
+  ///         kUntrusted: badly signed, or older than what was seen. Each begins with what set it
+  ///         (Settings::origins)
   static Result<Trust> open(Settings settings);
 
   const Settings& settings() const { return settings_; }

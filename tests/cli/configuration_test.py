@@ -40,9 +40,10 @@ def check_unreadable(tool, folder):
     quiet = run_as_other(tool, "presets", "--quiet", **own)
     check(quiet.code == 0 and quiet.err == "", "without one under --quiet", quiet)
     doctor = run_as_other(tool, "doctor", **own)
-    check(doctor.code == 0 and "UNREADABLE" in doctor.out and str(config) in doctor.out, "doctor tells", doctor)
-    found = run_as_other(tool, "doctor", "--json", **own).json()["configuration"]
-    check(found["sets"] == [] and "Permission denied" in found["problem"], "doctor tells as JSON too")
+    check(doctor.code == 0 and "WARNING" in doctor.out and str(config) in doctor.out, "doctor tells", doctor)
+    found = run_as_other(tool, "doctor", "--json", **own).json()
+    check(found["configuration"]["sets"] == [] and found["findings"][0]["severity"] == "warning" and
+          "Permission denied" in found["findings"][0]["problem"], "doctor tells as JSON too")
     named = {**own, "CUBIST_CONFIG": config}
     check_fails(run_as_other(tool, "list", "--manifest", folder / "m.json", **named), 6, str(config))
     (home / ".config").chmod(0o755)

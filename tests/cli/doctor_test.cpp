@@ -84,6 +84,98 @@ TEST_CASE("a machine with nothing on it is a report, not an error") {
   CHECK_FALSE(std::filesystem::exists(scratch / "not"));
 }
 
+/// The finding about a setting; a failure without one.
+nlohmann::json finding_of(const nlohmann::json& report, const std::string& setting) {
+  for (const auto& finding : report["findings"]) {
+    if (finding["setting"] == setting) return finding;
+  }
+  FAIL("no finding about " << setting << " in " << report["findings"].dump(2));
+  return {};
+}
+
+TEST_CASE("every wrong setting is a finding, wherever it was set, and the report goes on") {
+  const Scratch folder;
+  const std::string config = folder / "config.json";
+  std::ofstream(config) << R"({
+    "stoer": "/s",
+    "store": ")" << folder / "store"
+                        << R"(",
+    "revocations": ["/no/revoked.json"],
+    "sources": null,
+    "base_stores": ["relative"]
+  })";
+  std::ofstream(folder / "short.pub") << "untrusted comment: x\nRWabc\n";
+  const Environment environment(Environment::Values{
+      {"CUBIST_CONFIG", config},
+      {"CUBIST_STORE", std::nullopt},
+      {"CUBIST_FOREIGN_STORE", "maybe"},
+      {"CUBIST_MANIFEST_SIGNATURES", "always"},
+      {"CUBIST_TRUSTED_KEYS",
+       "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3 ./short.pub nonsense"},
+      {"CUBIST_MANIFESTS", folder / "nowhere"},
+      {"CUBIST_SOURCES", "ftp://host/x /no/folder"},
+      {"CUBIST_LOG_LEVEL", "loud"},
+      {"CUBIST_BEARER_TOKEN", "hunter2"},
+      {"CUBIST_LIBCUDA", "/no/libcuda.so"},
+      {"CUBIST_STOER", "x"}});
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  const ToolRun run = run_tool({"doctor", "--json"});
+  const ToolRun text = run_tool({"doctor"});
+  std::filesystem::current_path(before);
+  CAPTURE(run.out, run.err);
+  CHECK(run.exit_code == 2);
+  const auto report = nlohmann::json::parse(run.out);
+  CHECK(report["error"]["code"] == "invalid_argument");
+  CHECK(report["error"]["exit_code"] == 2);
+
+  CHECK_THAT(finding_of(report, config + ":2: (document)")["problem"].get<std::string>(),
+             Contains("unknown key 'stoer'"));
+  CHECK_THAT(finding_of(report, config + ":5: /sources")["problem"].get<std::string>(),
+             Contains("found null"));
+  CHECK_THAT(finding_of(report, config + ":6: /base_stores/0")["problem"].get<std::string>(),
+             Contains("'relative' is no absolute path"));
+  CHECK_THAT(finding_of(report, config + ":4: /revocations")["problem"].get<std::string>(),
+             Contains("'/no/revoked.json'"));
+  const auto policy = finding_of(report, "CUBIST_FOREIGN_STORE");
+  CHECK(policy["found"] == "maybe");
+  CHECK(policy["allowed"] == "allow, warn, refuse");
+  CHECK(policy["severity"] == "error");
+  CHECK(policy["next_step"] == "correct CUBIST_FOREIGN_STORE or unset it");
+  CHECK(finding_of(report, "CUBIST_MANIFEST_SIGNATURES")["found"] == "always");
+  CHECK(finding_of(report, "CUBIST_LOG_LEVEL")["severity"] == "warning");
+  CHECK(finding_of(report, "CUBIST_MANIFESTS")["found"] == folder / "nowhere");
+  CHECK(finding_of(report, "CUBIST_LIBCUDA")["severity"] == "warning");
+  CHECK(finding_of(report, "CUBIST_STOER")["severity"] == "warning");
+  CHECK(finding_of(report, "CUBIST_BEARER_TOKEN")["allowed"] == "host=token, separated by ','");
+  CHECK_THAT(run.out + text.out, !Contains("hunter2"));
+  std::size_t keys = 0;
+  std::size_t sources = 0;
+  for (const auto& finding : report["findings"]) {
+    keys += finding["setting"] == "CUBIST_TRUSTED_KEYS" ? 1 : 0;
+    sources += finding["setting"] == "CUBIST_SOURCES" ? 1 : 0;
+  }
+  CHECK(keys == 2);
+  CHECK(sources == 2);
+
+  // Whatever is right is in the report as ever.
+  CHECK(report["store"]["root"] == folder / "store");
+  CHECK(report["trust"]["keys"].size() == 1);
+  CHECK_FALSE(report["trust"].contains("problem"));
+  bool own_manifest = false;
+  for (const auto& manifest : report["manifests"]) {
+    CHECK_FALSE(manifest.contains("problem"));
+    own_manifest = own_manifest || manifest["name"] == "cubist-decode";
+  }
+  CHECK(own_manifest);
+
+  CHECK(text.exit_code == 2);
+  CHECK_THAT(text.out,
+             Contains("ERROR     CUBIST_FOREIGN_STORE: found 'maybe', which is no policy; "
+                      "allowed: allow, warn, refuse; next: correct"));
+  CHECK_THAT(text.err, Contains("cubist: error: ") && Contains("setting(s) are wrong"));
+}
+
 TEST_CASE("a broken manifest is named and does not stop the report") {
   const Scratch folder;
   std::ofstream(folder / "broken.json") << "{";

@@ -62,7 +62,7 @@ def check_pins(tool, folder):
         check_fails(tool(*command, **below), 4, "kernels/mine.json", sha256(text), "cubist.json")
     listed = tool("manifest", "list", "--json", **here)
     check_fails(listed, 4, "mine")
-    check([row["name"] for row in listed.json()["manifests"] if "problem" in row] == ["mine"], "list names it")
+    check([row["name"] for row in listed.json()["manifests"] if "error" in row] == ["mine"], "list names it")
     check_fails(tool("manifest", "add", "kernels/mine.json", **here), 2, "--replace", sha256(text))
     replaced = tool("manifest", "add", "kernels/mine.json", "--replace", "--json", **here)
     check(replaced.code == 0 and replaced.json()["replaced"] == sha256(text), "--replace pins anew", replaced)
@@ -136,7 +136,11 @@ def check_precedence(tool, folder):
     check(doctor["store"]["root"].endswith("store_f"), "and the store that follows")
 
     put(files / "config.json", config.replace('"store"', '"stoer"'))
-    for command in (["list"], ["verify"], ["select", "--help"], ["doctor"]):
+    reported = tool("doctor", **by_file)
+    check_fails(reported, 2, "setting(s) are wrong")
+    check("config.json" in reported.out and "unknown key 'stoer'; known here are manifests, store" in reported.out and
+          "manifest  " in reported.out, "doctor reports it, and the rest", reported)
+    for command in (["list"], ["verify"], ["select", "--help"]):
         run = tool(*command, **by_file)
         if command[-1] == "--help":
             check(run.code == 0, "--help works with a broken configuration", run)
@@ -159,6 +163,17 @@ def check_manifest_work(tool, folder):
     for key, name in (("added", "came"), ("removed", "gone"), ("other_bytes", "bytes"), ("other_traits", "traits")):
         check([row["name"] for row in diff[key]] == [name], f"diff: {key}", found)
     check("! bytes  sha256" in tool("manifest", "diff", old, new).out, "diff as text")
+
+    needy = json.loads(new.read_text())
+    needy["packs"][0]["min_driver"] = "13.0"
+    put(folder / "needy.json", json.dumps({**needy, "schema_version": 2}))
+    found = tool("manifest", "diff", new, folder / "needy.json")
+    check("^ same  min_driver none -> 13.0\n" in found.out and "4 other min_driver alone (^), 0 unchanged" in found.out,
+          "diff shows another need of the driver", found)
+    rows = tool("manifest", "diff", folder / "needy.json", new, "--json").json()["other_min_driver"]
+    check(len(rows) == 4 and rows[0]["min_driver"] == "min_driver 13.0 -> none", "as JSON too")
+    both = tool("manifest", "merge", new, folder / "needy.json", "-o", "-")
+    check(both.code == 0 and [pack["min_driver"] for pack in both.json()["packs"]] == ["13.0"], "merge keeps the higher", both)
 
     for flags, expected in ((["--name", "c*"], 1), (["--arch", "sm_100"], 4), (["--dtype-q", "bf16"], 4),
                             (["--head-dim", "64"], 4), (["--phase", "decode"], 4)):

@@ -57,6 +57,37 @@ def commands_of(path):
             ["manifest", "verify", path], ["map", path, *RANGES])
 
 
+def check_origins(tool, folder):
+    """What is wrong with a setting begins with where it was set: variable, line of the file, or flag."""
+    signer = Signer(folder, "publisher")
+    path = write_manifest(folder / "m.json")
+    missing = folder / "missing.json"
+    key = {"CUBIST_TRUSTED_KEYS": signer.line}
+    for name, value, flag, member in (("CUBIST_TRUSTED_KEYS", "nonsense", "--trusted-key", "trusted_keys"),
+                                      ("CUBIST_TRUSTED_KEYS", f"{folder}/none.pub", "--trusted-key", "trusted_keys"),
+                                      ("CUBIST_REVOCATIONS", str(missing), "--revocations", "revocations"),
+                                      ("CUBIST_KEY_STATEMENTS", str(missing), None, "key_statements")):
+        base = {} if member == "trusted_keys" else key
+        by_variable = tool("list", "--manifest", path, **{**base, name: value})
+        check(by_variable.code == 2 and by_variable.err.startswith(f"cubist: error: {name}: "), f"{name} is named", by_variable)
+        check(pathlib.Path(value).name in by_variable.err, "and the value", by_variable)
+        config = put(folder / "config.json", json.dumps({member: [value]}, indent=2))
+        by_file = tool("list", "--manifest", path, CUBIST_CONFIG=config, **base)
+        check(by_file.code == 2 and by_file.err.startswith(f"cubist: error: {config}:2: /{member}: "), "the line is named", by_file)
+        if flag:
+            by_flag = tool("list", "--manifest", path, flag, value, **base)
+            check(by_flag.code == 2 and by_flag.err.startswith(f"cubist: error: {flag}: "), f"{flag} is named", by_flag)
+    lonely = tool("list", "--manifest", path, CUBIST_REVOCATIONS=missing)
+    check_fails(lonely, 2, f"CUBIST_REVOCATIONS: '{missing}' must be signed by a trusted key, and none is set")
+    config = put(folder / "config.json", json.dumps({"manifest_signatures": "refuse", "foreign_store": "refuse"}, indent=2))
+    check_fails(tool("list", "--manifest", path, CUBIST_CONFIG=config, **key), 4, f"by {config}:2: /manifest_signatures")
+    check_fails(tool("list", "--manifest", path, "--manifest-signatures", "refuse", **key), 4, "by --manifest-signatures")
+    check_fails(tool("list", "--manifest", path, CUBIST_MANIFEST_SIGNATURES="refuse", **key), 4, "by CUBIST_MANIFEST_SIGNATURES")
+    (folder / "open").mkdir()
+    (folder / "open").chmod(0o777)
+    check_fails(tool("status", "--store", folder / "open", CUBIST_CONFIG=config), 4, f'foreign_store "refuse" (by {config}:3: /foreign_store)')
+
+
 def check_signatures(tool, folder):
     signer, stranger = Signer(folder, "signer"), Signer(folder, "stranger")
     path = write_manifest(folder / "m.json")
@@ -373,11 +404,11 @@ def check_selection(tool, folder):
     line = json.dumps({"sm": 90, "num_sms": 132, "num_q_heads": 32, "num_kv_heads": 8, "batch": 8, "max_kv_len": 4096})
     put(folder / "problems.jsonl", line + "\n")
     answer = tool("launch", "--dry-run", "--jsonl", folder / "problems.jsonl", **barring)
-    check("revoked by" in answer.json()["error"], "line by line, too", answer)
+    check("revoked by" in answer.json()["error"]["message"], "line by line, too", answer)
 
 
 def main(program):
-    for part in (check_signatures, check_rollback, check_layers, check_rotation, check_revocations, check_links,
+    for part in (check_origins, check_signatures, check_rollback, check_layers, check_rotation, check_revocations, check_links,
                  check_selection):
         with tempfile.TemporaryDirectory(prefix="cubist-test-") as scratch:
             folder = pathlib.Path(scratch)

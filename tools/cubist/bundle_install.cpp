@@ -78,7 +78,8 @@ Result<Store> store_to_install_into(const std::string& root) {
   CUBIST_ASSIGN_OR_RETURN(const trust::Settings trust, trust_settings());
   Store store(std::move(options));
   for (const std::string& layer : store.layers()) {
-    CUBIST_RETURN_IF_ERROR(trust::check_folder(layer, store_folders(), trust.foreign_store));
+    CUBIST_RETURN_IF_ERROR(trust::check_folder(layer, store_folders(), trust.foreign_store,
+                                               trust.origins.foreign_store));
   }
   return store;
 }

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <fmt/ranges.h>
@@ -23,7 +25,10 @@ constexpr const char* kDoctorHelp =
 manifests that are found by name, pip. Changes nothing, asks no server, and prints neither
 credentials nor names of servers, so that the output can be pasted into a report.
 
-A driver that is missing is no error here: everything but launch works without it.
+Settings that are wrong, of the configuration file, the environment and the flags, are listed
+at the end, each with what was found, what is allowed and what to do; the report goes on without
+them, and the exit code is 2. A driver that is missing is no error here: everything but launch
+works without it.
 
 Examples:
   cubist doctor
@@ -109,7 +114,6 @@ void print_report(const DoctorReport& report) {
   print_driver(report.driver);
   print_store(report.store);
   print_trust(report.trust);
-  if (!report.project_problem.empty()) line("project", "INVALID: {}", report.project_problem);
   if (report.manifests.empty()) line("manifests", "none found; set CUBIST_MANIFESTS");
   for (const DoctorReport::ManifestState& manifest : report.manifests) {
     if (manifest.problem.empty()) {
@@ -127,9 +131,10 @@ void print_report(const DoctorReport& report) {
   line("settings", "{} from {}",
        report.configured.empty() ? "none" : fmt::to_string(fmt::join(report.configured, ", ")),
        report.configuration_file.empty() ? "no file" : report.configuration_file);
-  if (!report.configuration_problem.empty())
-    line("", "UNREADABLE: {}", report.configuration_problem);
   for (const auto& [name, value] : report.environment) line("variable", "{}={}", name, value);
+  for (const Finding& finding : report.findings) {
+    line(finding.is_error ? "ERROR" : "WARNING", "{}", to_text(finding));
+  }
 }
 
 Json driver_json(const DoctorReport::Driver& driver) {
@@ -194,9 +199,15 @@ Json report_json(const DoctorReport& report) {
     if (!manifest.problem.empty()) json["problem"] = manifest.problem;
     manifests.push_back(std::move(json));
   }
-  Json configuration = {{"file", report.configuration_file}, {"sets", report.configured}};
-  if (!report.configuration_problem.empty())
-    configuration["problem"] = report.configuration_problem;
+  Json findings = Json::array();
+  for (const Finding& finding : report.findings) {
+    findings.push_back({{"severity", finding.is_error ? "error" : "warning"},
+                        {"setting", finding.setting},
+                        {"found", finding.found},
+                        {"problem", finding.problem},
+                        {"allowed", finding.allowed},
+                        {"next_step", finding.next_step}});
+  }
   Json pip = {{"found", report.pip.found}, {"indexes", report.pip.indexes}};
   if (!report.pip.problem.empty()) pip["problem"] = report.pip.problem;
   Json environment = Json::object();
@@ -208,10 +219,21 @@ Json report_json(const DoctorReport& report) {
           {"store", store_json(report.store)},
           {"trust", trust_json(report.trust)},
           {"manifests", std::move(manifests)},
-          {"project_problem", report.project_problem},
-          {"configuration", std::move(configuration)},
+          {"configuration", {{"file", report.configuration_file}, {"sets", report.configured}}},
           {"pip", std::move(pip)},
-          {"environment", std::move(environment)}};
+          {"environment", std::move(environment)},
+          {"findings", std::move(findings)}};
+}
+
+/// Nothing where every setting is one that the other commands take.
+std::optional<Error> error_of(const DoctorReport& report) {
+  const auto wrong = std::count_if(report.findings.begin(), report.findings.end(),
+                                   [](const Finding& finding) { return finding.is_error; });
+  if (wrong == 0) return std::nullopt;
+  return Error(StatusCode::kInvalidArgument,
+               fmt::format("{} setting(s) are wrong, and other commands refuse them; the report "
+                           "names each, and is without them otherwise",
+                           wrong));
 }
 
 }  // namespace
@@ -224,12 +246,16 @@ void add_doctor_command(CommandContext context) {
   add_common_options(*command, context.common);
   command->callback([context, store] {
     const DoctorReport report = make_doctor_report(*store);
+    const std::optional<Error> error = error_of(report);
     if (context.common.json) {
-      print_json(report_json(report));
+      Json json = report_json(report);
+      if (error) json["error"] = error_json(*error);
+      print_json(json);
     } else {
       print_report(report);
     }
     context.exit_code = ExitCode::kOk;
+    if (error) context.exit_code = print_error(*error);
   });
 }
 

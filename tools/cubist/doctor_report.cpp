@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/environment.h"
 #include "driver/device_query.h"
 #include "manifest_names.h"
 #include "model/cuda_version.h"
@@ -157,6 +158,13 @@ std::vector<std::pair<std::string, std::string>> look_at_environment() {
   return found;
 }
 
+/// What a variable names and cannot be used: the commands that need it say so, the others work.
+void add_broken_tool(const char* name, const std::string& problem, std::vector<Finding>& findings) {
+  if (environment(name).empty() || problem.empty()) return;
+  findings.push_back({false, name, environment(name), "cannot be used: " + problem, "",
+                      fmt::format("correct {} or unset it", name)});
+}
+
 std::string system_text() {
   utsname system{};
   if (::uname(&system) != 0) return "unknown";
@@ -170,20 +178,20 @@ DoctorReport make_doctor_report(const std::string& store_override) {
   report.version = CUBIST_VERSION_STRING;
   report.compiler = __VERSION__;
   report.system = system_text();
-  report.driver = look_at_driver();
-  report.store = look_at_store(store_override);
+  report.environment = look_at_environment();
+  report.configuration_file = applied_configuration().file;
+  report.configured = applied_configuration().variables;
   note_no_serials();
+  report.findings = find_wrong_settings(applied_configuration().complaints);
+  report.driver = look_at_driver();
+  add_broken_tool("CUBIST_LIBCUDA", report.driver.problem, report.findings);
+  report.store = look_at_store(store_override);
   report.trust = look_at_trust();
   if (const auto names = manifest_names(); names) {
     for (const std::string& name : *names) report.manifests.push_back(look_at_manifest(name));
-  } else {
-    report.project_problem = names.error().message();
   }
-  report.configuration_file = applied_configuration().file;
-  report.configured = applied_configuration().variables;
-  report.configuration_problem = applied_configuration().problem;
   report.pip = look_at_pip();
-  report.environment = look_at_environment();
+  add_broken_tool("CUBIST_PYTHON", report.pip.problem, report.findings);
   return report;
 }
 

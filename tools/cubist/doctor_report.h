@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "doctor_findings.h"
 #include "model/device_profile.h"
 #include "trust/revocations.h"
 
@@ -66,11 +67,11 @@ struct DoctorReport {
   StoreState store;
   TrustState trust;
   std::vector<ManifestState> manifests;
-  std::string project_problem;          ///< of cubist.json
   std::string configuration_file;       ///< where it is looked for; empty: nowhere
   std::vector<std::string> configured;  ///< the variables it stands for
-  std::string configuration_problem;    ///< why it could not be read
   Pip pip;
+  std::vector<Finding>
+      findings;  ///< settings that are wrong; the rest of the report is without them
   /// CUBIST_* variables that are set; values of those that hold secrets are left out.
   std::vector<std::pair<std::string, std::string>> environment;
 };

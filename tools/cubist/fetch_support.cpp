@@ -10,6 +10,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
+#include "base/environment.h"
 #include "config/configuration.h"
 #include "oci/source.h"
 #include "registry/source.h"
@@ -90,8 +91,12 @@ Result<FetchOptions> fetch_options(const SourceArguments& arguments, const Manif
   options.manifest_folder = manifest.folder;
   const std::vector<std::string> texts =
       arguments.sources.empty() ? config::sources_from_environment() : arguments.sources;
+  const std::string origin =
+      arguments.sources.empty() ? environment_origin("CUBIST_SOURCES") : "--source";
   for (const std::string& text : texts) {
-    CUBIST_ASSIGN_OR_RETURN(Source source, parse_source(text));
+    auto parsed = parse_source(text);
+    if (!parsed) return forward_error(parsed, origin);
+    Source source = std::move(*parsed);
     // Given by hand, so relative to where the command runs, not to the manifest.
     if (source.kind != Source::Kind::kPip && !needs_network(source)) {
       source.location = absolute_path(source.location);

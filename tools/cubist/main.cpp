@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <string_view>
@@ -9,6 +8,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
+#include "base/environment.h"
 #include "command.h"
 #include "exit_code.h"
 #include "flag_values.h"
@@ -51,7 +51,7 @@ void apply_store_flag(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands()) {
     const CLI::Option* store = command->get_option_no_throw("--store");
     if (store != nullptr && store->count() > 0 && !store->results().back().empty()) {
-      ::setenv("CUBIST_STORE", store->results().back().c_str(), 1);
+      set_environment("CUBIST_STORE", store->results().back(), "--store");
       set_store_of_trust(store->results().back());
     }
     apply_store_flag(*command);
@@ -93,7 +93,9 @@ ExitCode run(int argc, char** argv) {
 
   // Before the command runs, and not for --help and --version.
   app.parse_complete_callback([&] {
-    if (const Status applied = apply_configuration(); !applied) {
+    if (app.got_subcommand("doctor")) {
+      apply_what_can_be_read();
+    } else if (const Status applied = apply_configuration(); !applied) {
       exit_code = report_error(common, applied.error());
       throw CLI::Success();
     }

@@ -27,6 +27,11 @@ TrustFlags& flags() {
   return given;
 }
 
+std::optional<trust::Settings>& settings_in_place() {
+  static std::optional<trust::Settings> settings;
+  return settings;
+}
+
 }  // namespace
 
 void add_trust_options(CLI::App& command) {
@@ -65,12 +70,22 @@ void set_store_of_trust(const std::string& store) { flags().store = store; }
 
 void note_no_serials() { flags().notes_serials = false; }
 
+void set_trust_settings(trust::Settings settings) { settings_in_place() = std::move(settings); }
+
 Result<trust::Settings> trust_settings() {
+  if (settings_in_place()) return *settings_in_place();
   CUBIST_ASSIGN_OR_RETURN(trust::Settings settings, trust::settings_from_environment());
-  if (!flags().trusted_keys.empty()) settings.trusted_keys = flags().trusted_keys;
-  if (!flags().revocations.empty()) settings.revocations = flags().revocations;
+  if (!flags().trusted_keys.empty()) {
+    settings.trusted_keys = flags().trusted_keys;
+    settings.origins.trusted_keys = "--trusted-key";
+  }
+  if (!flags().revocations.empty()) {
+    settings.revocations = flags().revocations;
+    settings.origins.revocations = "--revocations";
+  }
   if (!flags().manifest_signatures.empty()) {
     settings.manifest_signatures = trust::parse_policy(flags().manifest_signatures);
+    settings.origins.manifest_signatures = "--manifest-signatures";
   }
   settings.accept_older_serial = flags().accept_older_serial;
   settings.notes_serials = flags().notes_serials;

@@ -28,6 +28,10 @@ void note_no_serials();
 /// errors  kInvalidArgument: a policy that is none
 Result<trust::Settings> trust_settings();
 
+/// These stand in place of what file, environment and flags say; to be told before trust() is asked
+/// for.
+void set_trust_settings(trust::Settings settings);
+
 /// Keys, statements and lists of these settings, opened at the first call.
 /// errors  those of Trust::open
 Result<trust::Trust*> trust_of_user();

@@ -36,16 +36,22 @@ TEST_CASE("each key stands for one environment variable, a missing one for none"
           "revocations":["/r.json","~/q.json"],"foreign_store":"allow"})",
       "config.json", "/home/me");
   REQUIRE(found);
-  CHECK(as_environment(*found) == std::vector<std::pair<std::string, std::string>>{
-                                      {"CUBIST_MANIFESTS", "/m:/n"},
-                                      {"CUBIST_STORE", "/s"},
-                                      {"CUBIST_STORE_BASE", "/a:/b"},
-                                      {"CUBIST_SOURCES", "x y"},
-                                      {"CUBIST_TRUSTED_KEYS", "RWa /home/me/k.pub"},
-                                      {"CUBIST_MANIFEST_SIGNATURES", "refuse"},
-                                      {"CUBIST_KEY_STATEMENTS", "/k.json"},
-                                      {"CUBIST_REVOCATIONS", "/r.json:/home/me/q.json"},
-                                      {"CUBIST_FOREIGN_STORE", "allow"}});
+  std::vector<std::pair<std::string, std::string>> variables;
+  for (const EnvironmentValue& one : as_environment(*found)) {
+    variables.emplace_back(one.name, one.value);
+  }
+  CHECK(as_environment(*found)[1].origin == "config.json:1: /store");
+  CHECK(as_environment(*found)[5].origin == "config.json:2: /manifest_signatures");
+  CHECK(variables == std::vector<std::pair<std::string, std::string>>{
+                         {"CUBIST_MANIFESTS", "/m:/n"},
+                         {"CUBIST_STORE", "/s"},
+                         {"CUBIST_STORE_BASE", "/a:/b"},
+                         {"CUBIST_SOURCES", "x y"},
+                         {"CUBIST_TRUSTED_KEYS", "RWa /home/me/k.pub"},
+                         {"CUBIST_MANIFEST_SIGNATURES", "refuse"},
+                         {"CUBIST_KEY_STATEMENTS", "/k.json"},
+                         {"CUBIST_REVOCATIONS", "/r.json:/home/me/q.json"},
+                         {"CUBIST_FOREIGN_STORE", "allow"}});
 }
 
 struct Malformed {
@@ -72,7 +78,9 @@ TEST_CASE("each malformed configuration is refused with its place and its reason
       {R"({"store":""})", "/store", "no absolute path"},
       {R"({"store":"relative"})", "/store", "'relative' is no absolute path"},
       {R"({"store":"~other/s"})", "/store", "write /PATH or ~/PATH"},
-      {R"({"store":"/s\u0000x"})", "(document)", "NUL"},
+      {R"({"store":"/s\u0000x"})", "/store", "NUL"},
+      {R"({"store":null})", "/store", "found null; give it a value, or leave it out"},
+      {R"({"sources":null})", "/sources", "found null"},
       {R"({"base_stores":"/a"})", "/base_stores", "found a string, expected an array"},
       {R"({"base_stores":["/a",7]})", "/base_stores/1", "found a number"},
       {R"({"base_stores":["/a",null]})", "/base_stores/1", "found null"},
@@ -101,6 +109,28 @@ TEST_CASE("each malformed configuration is refused with its place and its reason
                Catch::StartsWith("config.json: ") && Contains(bad.place) && Contains(bad.phrase));
     CHECK(found.error().message().size() < 400);
   }
+}
+
+TEST_CASE("all that is wrong is told, and the rest is read") {
+  const auto read = read_configuration(R"({
+    "stoer": "/s",
+    "store": "/good",
+    "sources": null,
+    "manifest_signatures": "maybe",
+    "base_stores": ["/a", "b"]
+  })",
+                                       "config.json", "/home/me");
+  REQUIRE(read);
+  CHECK(read->configuration.store == "/good");
+  CHECK(read->configuration.base_stores.empty());
+  CHECK(read->configuration.manifest_signatures.empty());
+  Strings told;
+  for (const Error& complaint : read->complaints) told.push_back(complaint.message());
+  REQUIRE(told.size() == 4);
+  CHECK_THAT(told[0], Catch::StartsWith("config.json:4: /sources: found null"));
+  CHECK_THAT(told[1], Catch::StartsWith("config.json:2: (document): unknown key 'stoer'"));
+  CHECK_THAT(told[2], Catch::StartsWith("config.json:6: /base_stores/1: 'b' is no absolute path"));
+  CHECK_THAT(told[3], Catch::StartsWith("config.json:5: /manifest_signatures: is 'maybe'"));
 }
 
 TEST_CASE("~/ without a home is refused") {

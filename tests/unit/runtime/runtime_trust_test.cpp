@@ -177,6 +177,9 @@ TEST_CASE("the C options: lists replace those of the environment, policies too")
   CHECK(own.manifest_signatures == trust::Policy::kAllow);
   CHECK(own.foreign_store == trust::Policy::kRefuse);
   CHECK(own.accept_older_serial);
+  CHECK(from_environment.origins.trusted_keys == "CUBIST_TRUSTED_KEYS");
+  CHECK(own.origins.trusted_keys == "options.trusted_keys");
+  CHECK(own.origins.foreign_store == "options.foreign_store");
   c.foreign_store = 4;
   CHECK_THAT(capi::from_c(c).error().message(), Contains("options.foreign_store is 4"));
   c.foreign_store = 0;

@@ -108,12 +108,12 @@ TEST_CASE("the policy decides: nothing, one warning, or an error") {
     ++warnings;
     CHECK_THAT(std::string(text), Contains(rig.root) && Contains("foreign_store"));
   });
-  CHECK(check_folder(rig.root, {}, Policy::kAllow));
+  CHECK(check_folder(rig.root, {}, Policy::kAllow, "CUBIST_FOREIGN_STORE"));
   CHECK(warnings == 0);
-  CHECK(check_folder(rig.root, {}, Policy::kWarn));
-  CHECK(check_folder(rig.root, {}, Policy::kWarn));
+  CHECK(check_folder(rig.root, {}, Policy::kWarn, "CUBIST_FOREIGN_STORE"));
+  CHECK(check_folder(rig.root, {}, Policy::kWarn, "CUBIST_FOREIGN_STORE"));
   CHECK(warnings == 1);
-  const Status refused = check_folder(rig.root, {}, Policy::kRefuse);
+  const Status refused = check_folder(rig.root, {}, Policy::kRefuse, "CUBIST_FOREIGN_STORE");
   set_log_sink({});
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code() == StatusCode::kUntrusted);

@@ -411,6 +411,8 @@ TEST_CASE("settings come from the environment") {
   CHECK(settings->key_statements == std::vector<std::string>{"/a.json", "/b.json"});
   CHECK(settings->revocations == std::vector<std::string>{"/r.json"});
   CHECK(settings->foreign_store == Policy::kWarn);
+  CHECK(settings->origins.trusted_keys == "CUBIST_TRUSTED_KEYS");
+  CHECK(settings->origins.foreign_store == "foreign_store");
   const test::Environment wrong(test::Environment::Values{{"CUBIST_FOREIGN_STORE", "maybe"}});
   CHECK_THAT(settings_from_environment().error().message(),
              Contains("CUBIST_FOREIGN_STORE is 'maybe'"));
