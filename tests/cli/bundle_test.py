@@ -4,6 +4,7 @@ unchecked, and works by name where it was installed, without a socket.
 
     bundle_test.py TOOL
 """
+import fcntl
 import hashlib
 import json
 import os
@@ -229,6 +230,99 @@ def check_kept(tool, site, good, folder):
     (folder / "bare.json").write_text(json.dumps(bare))
     missing = tool("fetch", "--offline", "--manifest", folder / "bare.json", "--all", **here)
     check(missing.code == 7, "without a source, offline: missing", missing)
+
+
+def check_list_and_remove(tool, site, good, folder):
+    store, base = folder / "listed", folder / "base"
+    empty = tool("bundle", "list", "--store", store)
+    check(empty.code == 0 and "no bundle is kept" in empty.out and not store.exists(), "none is no error", empty)
+    check(tool("bundle", "list", "--store", store, "--json").json()["bundles"] == [], "as JSON")
+    few = folder / "few.zip"
+    site.create(few, "--kernel", "kernel_0", "--bundle-name", "few")
+    for place in (store, base):
+        check(tool("bundle", "install", good, "--store", place).code == 0, "installed")
+    check(tool("bundle", "install", few, "--store", folder / "other").code == 0, "installed elsewhere")
+    few_path = next((folder / "other/bundles").iterdir())
+    shutil.copy(few_path, store / "bundles")
+    layers = {"CUBIST_STORE": store, "CUBIST_STORE_BASE": base}
+    listed = tool("bundle", "list", "--json", **layers)
+    rows = listed.json()["bundles"]
+    check(listed.code == 0 and len(rows) == 3 and {row["layer"] for row in rows} == {str(store), str(base)}, "all layers", listed)
+    row = next(row for row in rows if row["name"] == "made" and row["layer"] == str(store))
+    path = pathlib.Path(row["path"])
+    check(row["kernels"] == len(KERNELS) and row["manifests"] == ["made"] and row["size"] == path.stat().st_size and
+          path.name == row["identity"] + ".zip", "what is in it", listed)
+    os.utime(path, (1_600_000_000, 1_600_000_000))
+    text = tool("bundle", "list", **layers)
+    check(row["identity"][:12] in text.out and "used 2020-09-13T12:26:40Z" in text.out, "in words", text)
+
+    before = stored(store)
+    check_fails(tool("bundle", "remove", "nosuch", **layers), 2, "'nosuch'", row["identity"][:12], "few")
+    check_fails(tool("bundle", "remove", row["identity"][:5], **layers), 2, "6 digits")
+    check_fails(tool("bundle", "remove", "made", **layers), 2, "2 bundles are called 'made'", str(path), str(base))
+    check_fails(tool("bundle", "remove", next(r["path"] for r in rows if r["layer"] == str(base)), **layers), 2,
+                "only read here", f"--store {base}")
+    check_fails(tool("bundle", "remove", path, "few", "--pin", site.manifest, **layers), 2, "--pin")
+    with path.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_SH)
+        refused = tool("bundle", "remove", path, "--json", **layers)
+        check_fails(refused, 6, "in use", str(path))
+        check(refused.json()["error"]["exit_code"] == 6 and refused.json()["removed"] == [], "as JSON", refused)
+    dry = tool("bundle", "remove", path, "--manifests", "--dry-run", **layers)
+    check(dry.code == 0 and f"would remove {path}" in dry.out and
+          f"{len(KERNELS)} of its {len(KERNELS)} kernels are still served" in dry.out, "--dry-run", dry)
+    check(f"would remove {store}/manifests" not in dry.out, "a manifest that another bundle has stays", dry)
+    check(stored(store) == before, "nothing was removed")
+
+    gone = tool("bundle", "remove", row["identity"][:8], "--json", CUBIST_STORE=store)
+    check(gone.code == 0 and gone.json()["removed"][0]["kernels_elsewhere"] == 1, "one kernel is in the other", gone)
+    check(not path.exists() and (store / "manifests/made.json").exists(), "its manifest stays")
+    left = tool("status", "--manifest", site.manifest, "--json", CUBIST_STORE=store).json()["manifests"][0]
+    check(len(left["missing"]) == len(KERNELS) - 1, "and the others are missing")
+    for command in (["status", "--offline"], ["verify"]):
+        check_fails(tool(*command, "--manifest", site.manifest, CUBIST_STORE=store), 7, "'cubist bundle install'")
+    check_fails(tool("fetch", "--all", "--manifest", site.manifest, "--offline", "--source", "https://host.invalid/x/",
+                     CUBIST_STORE=store), 7, "'cubist bundle create' there, 'cubist bundle install' here")
+    for flags in ([], ["--all"]):
+        check_fails(tool("fetch", *flags, "--source", "oci://host/team/kernels:v1"), 2, "'cubist pull oci://host/team/kernels:v1' brings")
+    check_fails(tool("fetch", "--all", "--manifest", site.manifest, "--source", "oci:host/team:v1"), 2,
+                "--source: ", "oci://HOST/REPOSITORY:TAG", "cubist pull")
+    last = tool("bundle", "remove", "few", "--manifests", CUBIST_STORE=store)
+    check(last.code == 0 and not any(stored(store / name) for name in ("bundles", "manifests")), f"--manifests: {stored(store)}", last)
+    broken = store / "bundles" / ("0" * 64 + ".zip")
+    broken.write_bytes(b"no zip")
+    listed = tool("bundle", "list", "--json", CUBIST_STORE=store)
+    check_fails(listed, 4, broken.name)
+    check(listed.json()["bundles"][0]["error"]["code"] == "integrity", "a broken one is listed as such", listed)
+    check(tool("bundle", "remove", "0" * 10, CUBIST_STORE=store).code == 0 and not broken.exists(), "and can be removed")
+
+
+def check_aux(tool, site, folder):
+    """What docs/working-sets.md says of the kernels launched beside others: fetched, bundled, or merged into one manifest."""
+    page = pathlib.Path(SOURCE, "docs/working-sets.md").read_text()
+    for command in ("cubist fetch --manifest cubist-aux --all --arch sm_100f ",
+                    "cubist bundle create --manifest cubist-aux --arch sm_100f -o aux.zip",
+                    "cubist manifest merge part.json cubist-aux --manifest-name fleet -o fleet.json",
+                    "cubist bundle create --manifest fleet.json --all -o fleet.zip"):
+        check(command in page, f"docs/working-sets.md says '{command}'")
+    here = {"CUBIST_STORE": folder / "aux-here", "CUBIST_MANIFESTS": f"{SOURCE}/manifests"}
+    there = {"CUBIST_STORE": folder / "aux-there", "CUBIST_MANIFESTS": f"{SOURCE}/manifests"}
+    some = ["--manifest", "cubist-aux", "--all", "--arch", "sm_100f", "--offline"]
+    check(tool("fetch", *some, **here).code == 0 and len(list(here["CUBIST_STORE"].rglob("*.cubin"))) == 5, "fetched")
+    made = tool("bundle", "create", "--manifest", "cubist-aux", "--arch", "sm_100f", "--offline", "-o", folder / "aux.zip", **here)
+    check(made.code == 0, "bundled", made)
+    check_fails(tool("fetch", *some, "--source", folder, **there), 6, "bundle")
+    check(tool("bundle", "install", folder / "aux.zip", **there).code == 0, "installed")
+    check(tool("fetch", *some, "--source", folder, **there).code == 0, "all is there, and no source is asked")
+    merged = tool("manifest", "merge", site.manifest, "cubist-aux", "--manifest-name", "fleet", "-o", folder / "fleet.json", **here)
+    check(merged.code == 0, "merged", merged)
+    made = tool("bundle", "create", "--manifest", folder / "fleet.json", "--all", "--offline", "-o", folder / "fleet.zip", "--json", **here)
+    aux = json.loads((pathlib.Path(SOURCE) / "manifests/cubist-aux.json").read_text())
+    count = sum(len(pack["kernels"]) for pack in aux["packs"])
+    check(made.code == 0 and made.json()["kernels"] == len(KERNELS) + count, "one bundle of both", made)
+    fleet = json.loads((folder / "fleet.json").read_text())["packs"]
+    check([pack["min_driver"] for pack in fleet if pack["family"] == "cubist_aux"] == ["13.0"] * 3 and
+          "min_driver" not in fleet[0], "each keeps what it needs of the driver", merged)
 
 
 def check_names(tool, site, good, folder):
@@ -464,6 +558,8 @@ def main():
         check_inspect(tool, good)
         check_install(tool, site, good, folder / "install")
         check_kept(tool, site, good, folder / "install")
+        check_list_and_remove(tool, site, good, folder / "install")
+        check_aux(tool, site, folder / "install")
         check_names(tool, site, good, folder / "names")
         check_refused(tool, good, folder / "refused")
         check_fresh_machine(tool, folder / "fresh")

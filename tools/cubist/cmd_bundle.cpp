@@ -7,6 +7,7 @@
 #include "bundle_create.h"
 #include "bundle_inspect.h"
 #include "bundle_install.h"
+#include "bundle_kept.h"
 #include "command.h"
 #include "trust_options.h"
 
@@ -21,7 +22,9 @@ Examples:
   cubist bundle create --working-set set.json -o kernels.zip     where there is a network
   cubist bundle inspect kernels.zip --verify
   cubist bundle install kernels.zip                              where there is none
-  cubist fetch --offline --manifest NAME --working-set set.json  all is there)";
+  cubist fetch --offline --manifest NAME --working-set set.json  all is there
+  cubist bundle list                                             those the store keeps
+  cubist bundle remove kernels)";
 
 constexpr const char* kCreateHelp =
     R"(Writes a bundle: the manifests byte for byte (with their .minisig), and of their kernels
@@ -73,6 +76,33 @@ Examples:
   cubist bundle install kernels.zip --store /mnt/image/cubist     a base store, for CUBIST_STORE_BASE
   cubist bundle install kernels.zip --unpack                      entries, for 'cubist fetch --source http://...'
   cubist bundle install kernels.zip --as flashinfer-site)";
+
+constexpr const char* kListHelp =
+    R"(Lists the bundles that the store and the layers below it keep, those that 'cubist bundle
+install' and 'cubist pull' brought: identity, name, kernels, size, when it was last
+installed, pulled or relied on by either (which is what 'cubist gc' goes by), manifests.
+Reads their directories, hashes no kernel ('cubist verify' does) and writes nothing.
+
+Ends with 4 if one is broken; the others are listed all the same.
+
+Examples:
+  cubist bundle list
+  cubist bundle list --store /mnt/image/cubist --json)";
+
+constexpr const char* kRemoveHelp =
+    R"(Removes bundles from the store, each named by its identity (the first 6 digits or more), its
+name or its path. As in 'cubist gc', one that a running program serves kernels from stays (exit
+code 6), and so does one with a kernel that --pin keeps (exit code 2); nothing is removed from a
+layer below. Whether all that are named exist is looked at before the first goes.
+
+Says how many of its kernels the rest of the store serves still. Its manifests stay, so that
+'cubist fetch --manifest NAME' can get the kernels elsewhere; --manifests removes those in the
+store that no other bundle in it brought.
+
+Examples:
+  cubist bundle remove 3f9a2c1b04de --dry-run
+  cubist bundle remove kernels --manifests
+  cubist bundle remove kernels --pin working-set.json     not if the deployment needs it)";
 
 void add_create(CLI::App& parent, CommandContext context) {
   CLI::App* command = parent.add_subcommand("create", kCreateHelp);
@@ -141,6 +171,32 @@ void add_install(CLI::App& parent, CommandContext context) {
       [context, arguments] { context.exit_code = run_bundle_install(*arguments, context.common); });
 }
 
+void add_list(CLI::App& parent, CommandContext context) {
+  CLI::App* command = parent.add_subcommand("list", kListHelp);
+  const auto store = std::make_shared<std::string>();
+  command->add_option("--store", *store, "Folder of the store");
+  add_common_options(*command, context.common);
+  command->callback(
+      [context, store] { context.exit_code = run_bundle_list(*store, context.common); });
+}
+
+void add_remove(CLI::App& parent, CommandContext context) {
+  CLI::App* command = parent.add_subcommand("remove", kRemoveHelp);
+  const auto arguments = std::make_shared<BundleRemoveArguments>();
+  command->add_option("bundles", arguments->bundles, "Identities, names or paths")->required();
+  command
+      ->add_option("--pin", arguments->pins,
+                   "Keep every SHA-256 in this file or shipped manifest; may be repeated")
+      ->allow_extra_args(false);
+  command->add_flag("--manifests", arguments->manifests,
+                    "Also remove its manifests from the store");
+  command->add_flag("--dry-run", arguments->dry_run, "Remove nothing, say what would go");
+  command->add_option("--store", arguments->store, "Folder of the store");
+  add_common_options(*command, context.common);
+  command->callback(
+      [context, arguments] { context.exit_code = run_bundle_remove(*arguments, context.common); });
+}
+
 }  // namespace
 
 void add_bundle_command(CommandContext context) {
@@ -149,6 +205,8 @@ void add_bundle_command(CommandContext context) {
   add_create(*command, context);
   add_inspect(*command, context);
   add_install(*command, context);
+  add_list(*command, context);
+  add_remove(*command, context);
 }
 
 }  // namespace cubist::tools

@@ -10,11 +10,10 @@
 #include <CLI/Formatter.hpp>
 #include <nlohmann/json.hpp>
 
-#include "base/file.h"
 #include "command.h"
 #include "fetch_support.h"
 #include "interrupt.h"
-#include "manifest_names.h"
+#include "pin_digests.h"
 #include "print_json.h"
 #include "registry/store_gc.h"
 #include "trust_options.h"
@@ -34,7 +33,8 @@ struct GcArguments {
 
 constexpr const char* kGcHelp =
     R"(Makes the store smaller: removes the entries and bundles that were fetched longest ago
-until the rest fits into --max-size, and what killed writers left behind.
+until the rest fits into --max-size, and what killed writers left behind. What a later
+install or pull relied on counts as fetched by that one.
 
 Never removed: entries and bundles that a running program holds, and those pinned with --pin
 FILE: every SHA-256 in that file (a manifest, a working set, a list of digests). A bundle
@@ -43,7 +43,8 @@ touched.
 
 --revoked removes the entries that the revocation lists name (docs/signing.md), pinned or not,
 with or without --max-size. A bundle is not changed: one that holds a revoked kernel, which
-nothing selects or loads, is named; install a bundle without it with --unpack, then remove the file.
+nothing selects or loads, is named; install one without it with
+--unpack, then remove the old one ('cubist bundle remove').
 
 Examples:
   cubist gc --max-size 2GiB
@@ -71,41 +72,6 @@ Result<std::uint64_t> parse_size(const std::string& text) {
               "--max-size {}: expected a whole number and B, kB, KiB, MB, MiB, GB or GiB", text);
 }
 
-bool is_digit(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
-/// Every run of exactly 64 hexadecimal digits.
-void add_digests(const std::string& text, std::unordered_set<Sha256Digest>& digests) {
-  constexpr std::size_t kDigits = 64;
-  for (std::size_t begin = 0; begin < text.size();) {
-    if (!is_digit(text[begin])) {
-      ++begin;
-      continue;
-    }
-    std::size_t end = begin;
-    while (end < text.size() && is_digit(text[end])) ++end;
-    if (end - begin == kDigits) {
-      if (const auto digest = Sha256Digest::parse(text.substr(begin, kDigits))) {
-        digests.insert(*digest);
-      }
-    }
-    begin = end;
-  }
-}
-
-Status add_pin(const std::string& name, std::unordered_set<Sha256Digest>& digests) {
-  constexpr std::uint64_t kMaxPinFileBytes = 512ULL << 20;
-  auto path = manifest_path(name);
-  if (!path && path.error().code() != StatusCode::kNotFound) return forward_error(path);
-  auto text = read_text_file(path ? *path : name, kMaxPinFileBytes);
-  if (!text) return forward_error(text, "--pin " + name);
-  const std::size_t before = digests.size();
-  add_digests(*text, digests);
-  if (digests.size() != before) return {};
-  return fail(StatusCode::kInvalidArgument, "--pin {}: there is no SHA-256 in this file", name);
-}
-
 Result<std::unordered_set<Sha256Digest>> digests_of_lists() {
   CUBIST_ASSIGN_OR_RETURN(const trust::RevokedKernels* revoked, revoked_kernels());
   if (revoked->empty()) {
@@ -131,9 +97,7 @@ Result<GcReport> collect(const GcArguments& arguments, const Store& store,
   if (arguments.revoked) {
     CUBIST_ASSIGN_OR_RETURN(options.unwanted, digests_of_lists());
   }
-  for (const std::string& pin : arguments.pins) {
-    CUBIST_RETURN_IF_ERROR(add_pin(pin, options.pinned));
-  }
+  CUBIST_ASSIGN_OR_RETURN(options.pinned, read_pins(arguments.pins));
   options.dry_run = arguments.dry_run;
   options.cancel = interrupt.flag();
   return collect_garbage(store, options);
