@@ -27,11 +27,11 @@ class Tool:
                             "CUBIST_MANIFESTS": f"{SOURCE}/manifests",
                             "CUBIST_PRESETS": f"{SOURCE}/data/presets", **variables}
 
-    def __call__(self, *arguments, at=None, **variables):
+    def __call__(self, *arguments, at=None, stdin=None, **variables):
         environment = {name: value for name, value in {**self.environment, **variables}.items()
                        if value is not None}
         return Run(subprocess.run([self.program, *map(str, arguments)], capture_output=True, text=True,
-                                  check=False, env=environment, cwd=at or self.folder))
+                                  check=False, env=environment, cwd=at or self.folder, input=stdin))
 
 
 def check(good, what, run=None):
