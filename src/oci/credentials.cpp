@@ -79,7 +79,14 @@ Result<Credentials> ask_helper(const std::string& name, const Reference& referen
   }
   const std::string program = "docker-credential-" + name;
   auto ran = run_process({program, "get"}, kHelperTimeout, reference.host);
-  if (!ran) return forward_error(ran, file + ": the credential helper it names");
+  if (!ran && ran.error().code() == StatusCode::kNotFound) {
+    return fail(StatusCode::kIo,
+                "'{}' names the credential helper {} for {}, but there is no program '{}' on PATH: "
+                "install it, take that helper out of the file, or name a file with user and "
+                "password in REGISTRY_AUTH_FILE",
+                file, in_quotes(name), reference.host, program);
+  }
+  if (!ran) return forward_error(ran, fmt::format("{}: the credential helper {}", file, program));
   if (ran->exit_code != 0) {
     if (ran->out.find("credentials not found") != std::string::npos) return Credentials();
     return fail(StatusCode::kIo, "{}: {} get ended with {}; run it by hand with {} as its input",

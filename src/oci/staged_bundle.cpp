@@ -49,10 +49,29 @@ tl::unexpected<Error> write_failure(std::string_view what, const std::string& pa
               advice);
 }
 
+/// Why a file that is to hold an unfinished pull could not be opened.
+tl::unexpected<Error> open_failure(const std::string& path, int depth, int code) {
+  struct stat info {};
+  const UniqueFd folder = open_folder_of(path, depth);
+  const bool there = folder.valid() &&
+                     ::fstatat(folder.get(), file_name_of(path), &info, AT_SYMLINK_NOFOLLOW) == 0;
+  if (!there || S_ISREG(info.st_mode)) return write_failure("cannot create", path, code);
+  const std::string_view kind = S_ISDIR(info.st_mode)   ? "a folder"
+                                : S_ISLNK(info.st_mode) ? "a symbolic link, which is not followed,"
+                                                        : "no regular file";
+  return fail(StatusCode::kIo,
+              "'{}' is {} in the place of the file that an unfinished pull is kept in; move or "
+              "remove it, or pull to another place",
+              path, kind);
+}
+
 Status set_size(int fd, const std::string& path, std::uint64_t file_bytes) {
   struct stat info {};
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-    return fail(StatusCode::kIo, "'{}' is no regular file; remove it", path);
+    return fail(StatusCode::kIo,
+                "'{}' is no regular file in the place of the file that an unfinished pull is kept "
+                "in; move or remove it, or pull to another place",
+                path);
   }
   if (static_cast<std::uint64_t>(info.st_size) == file_bytes) return {};
   if (::ftruncate(fd, 0) != 0 || ::ftruncate(fd, static_cast<off_t>(file_bytes)) != 0) {
@@ -69,7 +88,7 @@ Result<std::shared_ptr<StagedBundle>> StagedBundle::open(const std::string& path
                                                          int depth) {
   for (bool told = false;;) {
     UniqueFd fd = open_in_store(path, depth, O_RDWR | O_CREAT, 0666);
-    if (!fd.valid()) return write_failure("cannot create", path, errno);
+    if (!fd.valid()) return open_failure(path, depth, errno);
     const Locked locked = lock(fd.get(), path);
     if (locked == Locked::kGone) continue;
     if (locked == Locked::kYes && has_other_names(fd.get())) {

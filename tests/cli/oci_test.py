@@ -113,6 +113,13 @@ def check_pull(tool, folder, registry, file, digest, kernels):
     run = tool("pull", f"{place}:v1", "-o", folder / "back.zip", "--parallel", 1, "--quiet")
     check(run.code == 0 and not run.out, "over an older file, quietly", run)
     check(not list(folder.glob("back.zip.*")), "nothing is left beside it")
+    for kind, make in (("a folder", lambda path: path.mkdir()), ("a symbolic link", lambda path: path.symlink_to("/nowhere"))):
+        blocked = folder / f"blocked-{kind.split()[-1]}"
+        resume = blocked / "tmp" / f"{digest.split(':')[1]}.resume"
+        resume.parent.mkdir(parents=True)
+        make(resume)
+        check_fails(tool("pull", f"{place}:v1", "--store", blocked), 6, f"'{resume}' is {kind}", "an unfinished pull is kept in",
+                    "move or remove it")
     store = folder / "pulled"
     run = tool("pull", f"{place}:v1", "--store", store, "--json")
     check(run.code == 0 and run.json()["install"]["installed"] == KERNELS, "into a store", run)
@@ -123,6 +130,15 @@ def check_pull(tool, folder, registry, file, digest, kernels):
     check(tool("push", kept, f"{place}:again", "--layer-bytes", LAYER, "--json").json()["digest"] == digest, "which can be pushed")
     again = tool("pull", f"{place}:v1", "--store", store, "--json").json()
     check(again["layers_wanted"] == 2 and again["install"]["present"] == KERNELS, "what is there is not asked for")
+    other = folder / "other.zip"
+    document = folder / "other.json"
+    document.write_text(manifest(*kernels, name="other", bytes_of=kernels))
+    run = tool("bundle", "create", "--manifest", document, "--all", "--offline", "-o", other, CUBIST_STORE=store)
+    check(run.code == 0 and tool("push", other, f"{place}:other").code == 0, "another bundle of the same kernels", run)
+    os.utime(kept, (1_600_000_000, 1_600_000_000))
+    run = tool("pull", f"{place}:other", "--store", store, "--json")
+    check(not run.json()["install"]["bundle"], "no second file of them", run)
+    check(kept.stat().st_mtime > 1_700_000_000, "but the one that serves them counts as used, for gc")
     status = tool("fetch", "--manifest", "made", "--all", "--offline", CUBIST_STORE=store,
                   CUBIST_MANIFESTS=store / "manifests")
     check(status.code == 0, "the manifest came too, and all is there offline", status)

@@ -155,6 +155,27 @@ TEST_CASE(
   CHECK_THAT(find_credentials(reference("other/n")).error().message(), !Catch::Contains("hunter2"));
   write(folder + "/auth.json", R"({"credsStore":"../evil"})");
   CHECK_THAT(find_credentials(reference("h/n")).error().message(), Catch::Contains("usable name"));
-  write(folder + "/auth.json", R"({"credsStore":"nowhere-to-be-found"})");
-  CHECK_FALSE(find_credentials(reference("h/n")));
+}
+
+TEST_CASE("a credential helper that is not there is named, with who asks for it and what to do") {
+  const Scratch scratch;
+  const std::string folder = scratch.path();
+  ::mkdir((scratch / ".docker").c_str(), 0700);
+  const Environment environment({{"HOME", folder},
+                                 {"XDG_RUNTIME_DIR", ""},
+                                 {"XDG_CONFIG_HOME", ""},
+                                 {"DOCKER_CONFIG", ""},
+                                 {"REGISTRY_AUTH_FILE", ""}});
+  const std::string file = folder + "/.docker/config.json";
+  for (const char* text : {R"({"credsStore":"nowhere-to-be-found"})",
+                           R"({"credHelpers":{"h":"nowhere-to-be-found"}})"}) {
+    write(file, text);
+    const auto found = find_credentials(reference("h/n"));
+    REQUIRE_FALSE(found);  // and not passed over like a file that is not there
+    CHECK(found.error().code() == StatusCode::kIo);
+    CHECK_THAT(found.error().message(),
+               Catch::Contains(file) && Catch::Contains("'nowhere-to-be-found' for h") &&
+                   Catch::Contains("'docker-credential-nowhere-to-be-found' on PATH: install it") &&
+                   Catch::Contains("REGISTRY_AUTH_FILE"));
+  }
 }

@@ -75,8 +75,17 @@ TEST_CASE("a file of another size begins anew, a link or FIFO in its place is re
   REQUIRE(::unlink(path.c_str()) == 0);
   std::ofstream(scratch / "elsewhere") << "keep";
   REQUIRE(::symlink((scratch / "elsewhere").c_str(), path.c_str()) == 0);
-  CHECK(StagedBundle::open(path, kFileBytes, nullptr).error().code() == StatusCode::kIo);
+  const auto link = StagedBundle::open(path, kFileBytes, nullptr);
+  CHECK(link.error().code() == StatusCode::kIo);
+  CHECK_THAT(link.error().message(), Catch::Contains("is a symbolic link, which is not followed") &&
+                                         Catch::Contains("move or remove it"));
   REQUIRE(::unlink(path.c_str()) == 0);
+  REQUIRE(::mkdir(path.c_str(), 0700) == 0);
+  const auto folder = StagedBundle::open(path, kFileBytes, nullptr);
+  CHECK(folder.error().code() == StatusCode::kIo);
+  CHECK_THAT(folder.error().message(), Catch::Contains(path + "' is a folder in the place of") &&
+                                           Catch::Contains("move or remove it"));
+  REQUIRE(::rmdir(path.c_str()) == 0);
   REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
   CHECK(StagedBundle::open(path, kFileBytes, nullptr).error().code() == StatusCode::kIo);
   std::string kept;
