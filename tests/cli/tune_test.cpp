@@ -1,6 +1,8 @@
 // `cubist tune` against the driver's stand-in, whose launches take the time that their grid says.
 
+#include <cstdlib>
 #include <filesystem>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -72,6 +74,34 @@ TEST_CASE("a grid is measured, a model fitted and written, and selection reads i
   std::vector<std::string> words = {"launch", "--dry-run", "--overrides", fixture.file};
   words.insert(words.end(), kProblem.begin(), kProblem.end());
   CHECK(run_tool(words).exit_code == 0);
+}
+
+/// The lines of a command's help that begin with its program's name.
+std::vector<std::string> examples_of(const std::string& command) {
+  std::istringstream help(run_tool({command, "--help"}).out);
+  std::vector<std::string> found;
+  for (std::string line; std::getline(help, line);) {
+    if (line.starts_with("  cubist ")) found.push_back(line.substr(2));
+  }
+  return found;
+}
+
+TEST_CASE("the examples of the help run as they stand, one after the other") {
+  const Fixture fixture;
+  const Environment gpus(Environment::Values{{"CUBIST_FAKE_CUDA_DEVICES", "90,90"}});
+  const std::string tool = CUBIST_TOOL;
+  const std::vector<std::string> examples = examples_of("tune");
+  REQUIRE(examples.size() == 4);
+  for (const std::string& example : examples) {
+    const std::string command = "cd '" + fixture.folder.path() + "' && PATH='" +
+                                tool.substr(0, tool.rfind('/')) + "':\"$PATH\" && ( " + example +
+                                " ) >out 2>err";
+    const int exit_code = WEXITSTATUS(std::system(command.c_str()));
+    INFO(example << ": " << text_of(fixture.folder / "err"));
+    // The stand-in computes nothing, which a launch notices: 1, after all else went well.
+    CHECK(exit_code == (example.starts_with("cubist launch") ? 1 : 0));
+  }
+  CHECK_THAT(text_of(fixture.folder / "tuned-measured.json"), Contains("\"measured\""));
 }
 
 TEST_CASE("the same times give the same file") {

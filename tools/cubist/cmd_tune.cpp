@@ -47,7 +47,8 @@ Exit code 9: no driver or no GPU here, or none the manifest's kernels run on.
 Examples:
   cubist tune -o tuned.json
   cubist tune --full --gpu 1 -o tuned.json --json > tuned-measured.json
-  cubist select --num-q-heads 64 --overrides tuned.json --explain)";
+  cubist select --manifest cubist-decode --device h200 --num-q-heads 64 --overrides tuned.json --explain
+  cubist launch --num-q-heads 64 --overrides tuned.json)";
 
 struct TuneArguments {
   std::string manifest = "cubist-decode";
