@@ -55,7 +55,8 @@ def features():
     for shape in (S1, S2):
         yield "e4m3 output", Point(shape, output="e4m3", **half)
         yield "nvfp4 output", Point(shape, output="nvfp4", **half)
-        yield "e4m3 Q", Point(shape, dtype="fp8", q="fp8", **half)
+        for s_qo in (1, 4, 8):
+            yield "e4m3 Q", Point(shape, dtype="fp8", q="fp8", s_qo=s_qo, **half)
         yield "batch-invariant", Point(shape, batch_invariant=True, **half)
     yield "e4m3 Q, nvfp4 output", Point(S1, dtype="fp8", q="fp8", output="nvfp4", **half)
     yield "e4m3 KV, batch-invariant", Point(S1, dtype="fp8", batch_invariant=True, **half)

@@ -15,6 +15,7 @@
 namespace {
 
 using cubist_decode::MlaVariant;
+using cubist_decode::output_of;
 using cubist_decode::StreamVariant;
 using cubist_decode::TransposedVariant;
 using cubist_decode::Type;
@@ -27,11 +28,6 @@ const char* dtype_name(Type type) {
   return type == Type::kBf16 ? "bf16" : type == Type::kFp16 ? "fp16" : "e4m3";
 }
 
-/// What O holds where nobody asks for something else: 16 bits an element.
-const char* dtype_name_o(Type type_q) {
-  return dtype_name(type_q == Type::kE4m3 ? Type::kBf16 : type_q);
-}
-
 constexpr const char* kStatic = "decode.cu";
 
 template <class V>
@@ -40,7 +36,7 @@ void print(const char* arch, const char* source = kStatic) {
   const bool is_stream = source != kStatic;
   const char* q = dtype_name(V::kQ);
   const char* kv = dtype_name(V::kKv);
-  const char* o = dtype_name_o(V::kQ);
+  const char* o = dtype_name(output_of(V::kQ));
   std::printf("cubist_decode_q_%s_kv_%s_o_%s_h%d_q%d_%s%s %s %s %s %s %s %s %d %d %d %d %d %d %s\n",
               q, kv, o, V::kHeadDim, V::kTileQ, is_stream ? "stream_" : "", arch, source,
               type_name(V::kQ), type_name(V::kKv), q, kv, o, V::kHeadDim, V::kHeadDim, V::kTileQ,
@@ -124,6 +120,8 @@ int main(int argc, char** argv) {
     print_transposed<Type::kFp16, Type::kFp16, 128, 8, 16, 24, 32>(argv[1]);
     print_transposed<Type::kBf16, Type::kE4m3, 64, 8, 16, 32, 64>(argv[1]);
     print_transposed<Type::kBf16, Type::kE4m3, 128, 8, 16, 24, 32, 48>(argv[1]);
+    print_transposed<Type::kE4m3, Type::kE4m3, 64, 8, 16, 32, 64>(argv[1]);
+    print_transposed<Type::kE4m3, Type::kE4m3, 128, 8, 16, 24, 32, 48>(argv[1]);
   }
   return EXIT_SUCCESS;
 }

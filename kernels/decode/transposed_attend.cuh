@@ -102,8 +102,7 @@ __device__ __forceinline__ void stage_columns(const CubistDecodeParams& params, 
       const std::int64_t element =
           (work.q_row + work.first_token + row.token) * params.q_stride_tokens +
           row.head * params.q_stride_heads + thread % kChunks * 8;
-      eights[i] =
-          *reinterpret_cast<const uint4*>(static_cast<const std::uint16_t*>(params.q) + element);
+      eights[i] = load_eight<V::kQ>(params.q, element);
     }
   }
 #pragma unroll
@@ -118,7 +117,8 @@ __device__ __forceinline__ void stage_columns(const CubistDecodeParams& params, 
     eight.w ^= sign;
     unsigned char* row = memory.smem + V::kQOffset + chunk / 8 * V::kQPanelBytes + index * 128;
     if constexpr (V::kConvertsKv) {
-      const float down = scale_to_fp16<V::kQ, kChunks>(eight);
+      float down = 1.0F;
+      if constexpr (V::kScalesQ) down = scale_to_fp16<V::kQ, kChunks>(eight);
       if (chunk == 0) memory.row_scales()[index] = down;
       const int first = chunk % 8 & ~1;
       const int half = chunk % 2 * 8;

@@ -1,6 +1,6 @@
 // Paged GQA decode attention for sm_90a where few rows meet many keys: as stream_decode.cu, with
 // the keys as the rows of the MMA and the (token, head) rows as its columns. One kernel a
-// compilation: CUBIST_ENTRY names it, CUBIST_TYPE_Q (also that of O), CUBIST_TYPE_KV,
+// compilation: CUBIST_ENTRY names it, CUBIST_TYPE_Q (also that of O, but for e4m3), CUBIST_TYPE_KV,
 // CUBIST_HEAD_DIM and CUBIST_TILE_Q shape it (list_variants.cpp lists them all). README.md says
 // what it computes and how to launch it.
 

@@ -236,7 +236,7 @@ __device__ __forceinline__ void write_block(const CubistDecodeParams& params, co
       for (int m = 0; m < V::kBlocks; ++m) {
         const float* four = sums.values[m] + 4 * block;
         *output_at(params, work, row, 64 * m + element + lane / 4 * 2) =
-            pack<V::kQ>(four[k] * factor[k], four[2 + k] * factor[k]);
+            pack<V::kO>(four[k] * factor[k], four[2 + k] * factor[k]);
       }
     }
   } else {
@@ -246,9 +246,9 @@ __device__ __forceinline__ void write_block(const CubistDecodeParams& params, co
     for (int m = 0; m < V::kBlocks; ++m) {
       const float* four = sums.values[m] + 4 * block;
       const std::uint32_t low =
-          transpose_matrix(pack<V::kQ>(four[0] * factor[0], four[1] * factor[1]));
+          transpose_matrix(pack<V::kO>(four[0] * factor[0], four[1] * factor[1]));
       const std::uint32_t high =
-          transpose_matrix(pack<V::kQ>(four[2] * factor[0], four[3] * factor[1]));
+          transpose_matrix(pack<V::kO>(four[2] * factor[0], four[3] * factor[1]));
       if (index >= rows || !row.valid) continue;
       std::uint32_t* o = output_at(params, work, row, 64 * m + element + lane % 4 * 2);
       o[0] = low;

@@ -18,6 +18,9 @@ struct TransposedVariant {
   static constexpr bool kConvertsKv = kKv == Type::kE4m3;
   static constexpr Type kMma = kConvertsKv ? Type::kFp16 : kKv;
   static_assert(kConvertsKv || kQ == kKv, "Q has the type of K and V, unless those are e4m3");
+  // fp16's range is smaller than that of 16-bit Q.
+  static constexpr bool kScalesQ = kConvertsKv && kQ != Type::kE4m3;
+  static constexpr Type kO = output_of(kQ);
   static_assert(kHeadDim == 64 || kHeadDim == 128, "64 columns of V are one MMA's rows");
   static_assert(kTileQ % 8 == 0 && kHeadDim * kTileQ <= 128 * 48,
                 "columns of an MMA whose sums fit registers");

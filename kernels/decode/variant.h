@@ -6,6 +6,9 @@ namespace cubist_decode {
 
 enum class Type { kBf16, kFp16, kE4m3 };
 
+/// What O holds where nobody asks for something else: 16 bits an element.
+constexpr Type output_of(Type type_q) { return type_q == Type::kE4m3 ? Type::kBf16 : type_q; }
+
 constexpr int max_of(int a, int b) { return a > b ? a : b; }
 constexpr int min_of(int a, int b) { return a < b ? a : b; }
 

@@ -24,7 +24,7 @@ TEST_CASE("every shipped decode cubin says of itself what the manifest says of i
   REQUIRE(manifest);
   REQUIRE(manifest->packs.size() == 1);
   const Pack& pack = manifest->packs[0];
-  CHECK(pack.kernels.size() == 80);
+  CHECK(pack.kernels.size() == 89);
   std::uint64_t total = 0;
   for (const KernelRecord& record : pack.kernels) {
     INFO(record.name);
@@ -39,7 +39,7 @@ TEST_CASE("every shipped decode cubin says of itself what the manifest says of i
     }
     total += bytes->size();
   }
-  CHECK(total < 6000000);  // they lie in the repository
+  CHECK(total < 7000000);  // they lie in the repository
 }
 
 }  // namespace
