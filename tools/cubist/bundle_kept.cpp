@@ -73,6 +73,7 @@ void print_kept(const KeptBundle& kept) {
 /// "none", or what there is to name.
 std::string choice(const std::vector<KeptBundle>& all) {
   std::vector<std::string> words;
+  words.reserve(all.size());
   for (const KeptBundle& kept : all) {
     words.push_back(fmt::format("{} ({})", kept.identity.hex().substr(0, kShownDigits),
                                 kept.error ? "broken" : name_of(kept)));
@@ -99,6 +100,7 @@ Result<const KeptBundle*> find_one(const std::vector<KeptBundle>& all, const std
         in_quotes(word), kFewestDigits, choice(all));
   }
   std::vector<std::string> paths;
+  paths.reserve(found.size());
   for (const KeptBundle* kept : found) paths.push_back(kept->path);
   return fail(StatusCode::kInvalidArgument,
               "{} bundles are called {}: {}; name one by its path or more digits of its identity",
