@@ -13,7 +13,7 @@ namespace {
 
 // A CTA gets at least this many keys of a split sequence, and a sequence at most this many CTAs:
 // the partial results of more cost more than they save.
-constexpr std::int64_t kMinKeysPerCta = 64 * kCubistDecodeMinTilesPerCta;
+constexpr std::int64_t kMinKeysPerCta = std::int64_t{64} * kCubistDecodeMinTilesPerCta;
 constexpr std::int64_t kMaxCtasPerKv = 64;
 constexpr std::int64_t kMaxWaves = 4;
 // Batch-invariant: CTAs that one sequence has at most, if its KV heads are few enough to allow it.

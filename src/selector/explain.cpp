@@ -65,11 +65,12 @@ void explain_decode(const PackTable& pack, const Request& request, const Selecti
     const bool persistent = traits.scheduler == TileScheduler::kPersistent;
     out.steps.push_back(
         {"scheduler",
-         fmt::format("{}, tile_q {}, {} {}: modelled {:.1f} us{}{}", to_string(traits.scheduler),
-                     traits.tile_q, persistent ? "groups of CTAs" : "num_ctas_kv",
-                     option.split.num_ctas_kv, option.split.microseconds,
-                     persistent ? "" : ", with a margin for unequal lengths",
-                     option.record == plan.record ? "  <- chosen" : "")});
+         fmt::format(
+             "{}, tile_q {}, {} {}: modelled {:.1f} us{}{}", to_string(traits.scheduler),
+             traits.tile_q, persistent ? "groups of CTAs" : "num_ctas_kv", option.split.num_ctas_kv,
+             option.split.microseconds,
+             persistent || request.batch_invariant ? "" : ", with a margin for unequal lengths",
+             option.record == plan.record ? "  <- chosen" : "")});
   }
   if (request.batch_invariant) {
     out.steps.push_back(

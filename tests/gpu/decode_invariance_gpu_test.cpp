@@ -79,6 +79,11 @@ std::vector<std::uint8_t> random_tensor(Random& random, Dtype dtype, std::size_t
   return out;
 }
 
+std::size_t elements(int rows, int heads, int head_dim) {
+  return static_cast<std::size_t>(rows) * static_cast<std::size_t>(heads) *
+         static_cast<std::size_t>(head_dim);
+}
+
 std::uint64_t address(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
 
 /// One shape, its pool of pages, and the query of the sequence that is looked at.
@@ -91,9 +96,8 @@ class Bench {
         random_(seed),
         k_(device, pool()),
         v_(device, pool()),
-        own_q_(random_tensor(
-            random_, shape.dtype_q,
-            static_cast<std::size_t>(shape.q_len * shape.num_q_heads * shape.head_dim))) {}
+        own_q_(random_tensor(random_, shape.dtype_q,
+                             elements(shape.q_len, shape.num_q_heads, shape.head_dim))) {}
 
   Random& random() { return random_; }
 
@@ -123,10 +127,10 @@ class Bench {
       lengths.push_back(batch[i].kv_len);
       std::copy(batch[i].pages.begin(), batch[i].pages.end(),
                 table.begin() + static_cast<std::ptrdiff_t>(i) * problem.max_pages_per_seq);
-      const auto elements =
-          static_cast<std::size_t>(batch[i].q_len * shape_.num_q_heads * shape_.head_dim);
       const std::vector<std::uint8_t> rows =
-          i == own ? own_q_ : random_tensor(random_, shape_.dtype_q, elements);
+          i == own ? own_q_
+                   : random_tensor(random_, shape_.dtype_q,
+                                   elements(batch[i].q_len, shape_.num_q_heads, shape_.head_dim));
       q.insert(q.end(), rows.begin(), rows.end());
     }
     const DeviceBuffer q_device(device_, q);
@@ -185,13 +189,10 @@ class Bench {
   std::int32_t num_ctas_kv() const { return num_ctas_kv_; }
 
  private:
-  std::size_t row_elements() const {
-    return static_cast<std::size_t>(shape_.num_q_heads * shape_.head_dim);
-  }
+  std::size_t row_elements() const { return elements(1, shape_.num_q_heads, shape_.head_dim); }
   std::vector<std::uint8_t> pool() {
-    return random_tensor(
-        random_, shape_.dtype_kv,
-        static_cast<std::size_t>(kPoolTokens * shape_.num_kv_heads * shape_.head_dim));
+    return random_tensor(random_, shape_.dtype_kv,
+                         elements(kPoolTokens, shape_.num_kv_heads, shape_.head_dim));
   }
 
   AttentionProblem describe(const std::vector<Sequence>& batch) const {
