@@ -164,9 +164,12 @@ TEST_CASE("a preset goes with a dry run only") {
   CHECK_THAT(run.err, Contains("--dry-run") && Contains("--gpu"));
 }
 
-TEST_CASE("a problem that no kernel serves is exit code 3") {
+TEST_CASE("a problem that no kernel serves is exit code 3, and the nearest kernels are named") {
   const Fixture fixture;
-  CHECK(fixture.launch({"--head-dim", "96"}).exit_code == 3);
+  const ToolRun run = fixture.launch({"--head-dim", "96"});
+  CHECK(run.exit_code == 3);
+  CHECK_THAT(run.err, Contains("\n  nearest: cubist_decode_q_bf16_kv_bf16_o_bf16_h64_") &&
+                          Contains("head_dim_qk/head_dim_vo: asked for 96/96, it has 64/64"));
 }
 
 TEST_CASE("a failing driver call is exit code 9 with its name and number") {

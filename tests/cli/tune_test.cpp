@@ -98,7 +98,7 @@ TEST_CASE("the examples of the help run as they stand, one after the other") {
                                 " ) >out 2>err";
     const int exit_code = WEXITSTATUS(std::system(command.c_str()));
     INFO(example << ": " << text_of(fixture.folder / "err"));
-    // The stand-in computes nothing, which a launch notices: 1, after all else went well.
+    // With a clock the stand-in computes nothing, which a launch notices: 1, all else being well.
     CHECK(exit_code == (example.starts_with("cubist launch") ? 1 : 0));
   }
   CHECK_THAT(text_of(fixture.folder / "tuned-measured.json"), Contains("\"measured\""));

@@ -24,7 +24,7 @@ Examples:
   cubist bundle install kernels.zip                              where there is none
   cubist fetch --offline --manifest NAME --working-set set.json  all is there
   cubist bundle list                                             those the store keeps
-  cubist bundle remove kernels)";
+  cubist bundle remove flashinfer-0.6.13)";
 
 constexpr const char* kCreateHelp =
     R"(Writes a bundle: the manifests byte for byte (with their .minisig), and of their kernels
@@ -101,8 +101,8 @@ store that no other bundle in it brought.
 
 Examples:
   cubist bundle remove 3f9a2c1b04de --dry-run
-  cubist bundle remove kernels --manifests
-  cubist bundle remove kernels --pin working-set.json     not if the deployment needs it)";
+  cubist bundle remove flashinfer-0.6.13 --manifests
+  cubist bundle remove flashinfer-0.6.13 --pin working-set.json     not if the deployment needs it)";
 
 void add_create(CLI::App& parent, CommandContext context) {
   CLI::App* command = parent.add_subcommand("create", kCreateHelp);

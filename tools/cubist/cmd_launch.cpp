@@ -203,6 +203,15 @@ Result<ProblemAndDevice> dry_run_problem(const LaunchArguments& arguments) {
   return arguments.flags.problem();
 }
 
+Error name_nearest(const Error& refusal, const runtime::Runtime& runtime,
+                   const ProblemAndDevice& value, bool strict) {
+  selector::SelectOptions options;
+  options.strict = strict;
+  const auto explanation =
+      selector::explain(runtime.kernels(), value.problem, value.device, options);
+  return explanation ? with_nearest(refusal, *explanation) : refusal;
+}
+
 ExitCode run_dry(const LaunchArguments& arguments, const CommonOptions& common) {
   const auto runtime = open_runtime(arguments);
   if (!runtime) return report_error(common, runtime.error());
@@ -215,11 +224,7 @@ ExitCode run_dry(const LaunchArguments& arguments, const CommonOptions& common) 
   if (!selected) {
     const Error refusal =
         explain_miss((*runtime)->kernels(), value->device, arguments.flags, selected.error());
-    selector::SelectOptions options;
-    options.strict = arguments.strict;
-    const auto explanation =
-        selector::explain((*runtime)->kernels(), value->problem, value->device, options);
-    return report_error(common, explanation ? with_nearest(refusal, *explanation) : refusal);
+    return report_error(common, name_nearest(refusal, **runtime, *value, arguments.strict));
   }
   if (common.json) {
     put_json(**selected, *value, nullptr, {});
@@ -278,7 +283,10 @@ ExitCode run_gpu(const LaunchArguments& arguments, const CommonOptions& common) 
   const Status served = check_gpu_served(**runtime, gpu->device, arguments.gpu);
   if (!served) return report_error(common, served.error());
   const auto selected = (*runtime)->select(value->problem, value->device);
-  if (!selected) return report_error(common, selected.error());
+  if (!selected) {
+    return report_error(common,
+                        name_nearest(selected.error(), **runtime, *value, arguments.strict));
+  }
   if (!common.json) {
     std::printf("gpu       %d: %s, sm_%u, %d SMs\n", arguments.gpu, gpu->device.name.c_str(),
                 gpu->device.sm, gpu->device.num_sms);

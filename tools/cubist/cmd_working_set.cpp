@@ -170,6 +170,7 @@ Status run_working_set(const WorkingSetArguments& arguments, const CommonOptions
   if (arguments.check > 0) {
     CUBIST_RETURN_IF_ERROR(check(arguments, common, opened.table, deployment.query, set));
   }
+  CUBIST_RETURN_IF_ERROR(note_revoked(opened, common));  // before the document, which is the last
   const workingset::SetInfo info = make_info(arguments, deployment, opened);
   const std::string text = workingset::write_set(set, deployment.query, info);
   if (!arguments.output.empty() && arguments.output != "-") {
@@ -181,7 +182,6 @@ Status run_working_set(const WorkingSetArguments& arguments, const CommonOptions
     print_set(set, deployment, info);
     if (!arguments.output.empty()) std::printf("wrote %s\n", arguments.output.c_str());
   }
-  CUBIST_RETURN_IF_ERROR(note_revoked(opened, common));
   if (const std::string assumed = arguments.flags.assumed(); !assumed.empty() && !common.quiet) {
     std::fprintf(stderr, "cubist: note: not given, so the set is for these alone: %s\n",
                  assumed.c_str());
