@@ -32,7 +32,9 @@ std::vector<workingset::ProblemClass> all_classes(const presets::Library& librar
                               {Dtype::kE4m3, Dtype::kE4m3, Dtype::kE2m1}};
   for (const presets::ModelPreset& model : library.models()) {
     for (const Types& types : kTypes) {
-      for (const bool lse : {false, true}) {
+      // Batch-invariant calls have more partial results than others.
+      for (const auto& [lse, batch_invariant] :
+           {std::pair{false, false}, std::pair{true, false}, std::pair{false, true}}) {
         workingset::ClassOptions options;
         options.phases = {Phase::kDecode, Phase::kContext, Phase::kRagged};
         options.dtype_q = {types.q};
@@ -40,6 +42,7 @@ std::vector<workingset::ProblemClass> all_classes(const presets::Library& librar
         options.dtype_o = {types.o};
         options.page_size = {32, 64};
         options.rest.lse = lse;
+        options.rest.batch_invariant = batch_invariant;
         options.rest.o_sf_scale = 1.0F;
         auto made = workingset::make_classes(model, options);
         if (!made) FAIL(made.error().message());
