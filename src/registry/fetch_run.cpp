@@ -313,8 +313,9 @@ Error FetchRun::combined_error(const Job& job) const {
                                  record.sha256.hex(), record.size_bytes, store_.root());
   if (job.causes.empty()) {
     return Error(options_.offline ? StatusCode::kOffline : StatusCode::kNotFound,
-                 text + ": its pack has no sources; give one with --source, or install a bundle "
-                        "that holds it ('cubist bundle install', docs/bundles.md)");
+                 text +
+                     ": its pack has no sources; give one with --source, or install a bundle "
+                     "that holds it ('cubist bundle install', docs/bundles.md)");
   }
   std::vector<StatusCode> codes;
   for (std::size_t i = 0; i < job.causes.size(); ++i) {
@@ -331,9 +332,10 @@ Error FetchRun::combined_error(const Job& job) const {
     if (std::find(codes.begin(), codes.end(), first) != codes.end()) code = first;
   }
   text +=
-      "\n  without a network: install a bundle that a machine with one made ('cubist bundle create' "
-      "there, 'cubist bundle install' here), copy that machine's store, or give a folder, wheel or "
-      "bundle with --source";
+      "\n  without a network: install a bundle that a machine with one made ('cubist bundle "
+      "create' "
+      "there, 'cubist bundle install' here), copy that machine's store, or give a folder, wheel "
+      "or bundle with --source";
   return Error(code, std::move(text));
 }
 

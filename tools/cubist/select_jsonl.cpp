@@ -60,17 +60,17 @@ class LineAnswerer {
       ++task.counts.malformed;
       Error error = std::move(status.error()).with_context(fmt::format("line {}", number));
       append_error(task, {}, error);
-    } else if (status = ruled_.select_into(problem_.value.problem, problem_.value.device, options_,
-                                           selection_);
-               !status) {
-      ++task.counts.refused;
-      append_error(task, problem_.in_text, status.error());
-    } else if (status = append_(line, problem_, selection_, task.output); !status) {
-      ++task.counts.refused;
-      append_error(task, problem_.in_text, status.error());
     } else {
-      ++task.counts.plans;
-      if (selection_.best().fallback != FallbackReason::kNone) ++task.counts.fallbacks;
+      status =
+          ruled_.select_into(problem_.value.problem, problem_.value.device, options_, selection_);
+      if (status) status = append_(line, problem_, selection_, task.output);
+      if (status) {
+        ++task.counts.plans;
+        if (selection_.best().fallback != FallbackReason::kNone) ++task.counts.fallbacks;
+      } else {
+        ++task.counts.refused;
+        append_error(task, problem_.in_text, status.error());
+      }
     }
     task.output.push_back('\n');
   }
