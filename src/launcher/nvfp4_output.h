@@ -17,8 +17,9 @@ namespace cubist::launcher {
 // commonly take 448 * 6 / (largest magnitude of the whole output).
 //
 // A row of scales is a token: num_q_heads * head_dim_vo / 16 of them, row r being token
-// r - o_sf_start_index (counted from 0 in this call). Rows are padded to a multiple of 128 and columns to one of 4, and stored in
-// tiles of 128 x 4 bytes, as block-scaled matrix multiplications read them:
+// r - o_sf_start_index, counted from 0 in this call. Rows are padded to a multiple of 128 and
+// columns to one of 4, and stored in tiles of 128 x 4 bytes, as block-scaled matrix multiplications
+// read them:
 //
 //   byte of (row, column) = ((row / 128) * (padded columns / 4) + column / 4) * 512
 //                         + (row % 32) * 16 + (row % 128) / 32 * 4 + column % 4
