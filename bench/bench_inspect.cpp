@@ -59,7 +59,7 @@ void hash(const Item& item, Totals& totals) {
 
 void hash_and_inspect(const Item& item, Totals& totals) {
   hash(item, totals);
-  const auto cubin = parse_cubin(item.bytes, item.record->path);
+  const auto cubin = parse_cubin(item.bytes, item.record->file());
   if (!cubin || !cross_check(*cubin, *item.record, item.layout).empty()) ++totals.wrong;
 }
 
@@ -88,7 +88,7 @@ Status run(const std::string& path, unsigned threads) {
   for (const Pack& pack : release.manifest.packs) {
     for (const KernelRecord& record : pack.kernels) {
       CUBIST_ASSIGN_OR_RETURN(
-          auto bytes, tree->read(pack.sources.front().prefix + record.path, kMaxCubinBytes));
+          auto bytes, tree->read(pack.sources.front().prefix + record.file(), kMaxCubinBytes));
       items.push_back({&record, pack.param_layout, std::move(bytes)});
       if (items.size() == kChunk) flush();
     }

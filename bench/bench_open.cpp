@@ -60,7 +60,6 @@ Manifest repeated(const Manifest& original, std::size_t kernels) {
     KernelRecord record = all[i % all.size()];
     if (i >= all.size()) {
       record.name += "_" + std::to_string(i / all.size());
-      record.path = record.name + ".cubin";
       record.sha256.bytes[31] = static_cast<std::uint8_t>(record.sha256.bytes[31] + i / all.size());
     }
     manifest.packs.back().kernels.push_back(std::move(record));

@@ -1,5 +1,6 @@
 # Everything comes from the system; nothing is downloaded at configure time.
 find_package(nlohmann_json 3.10 REQUIRED)
+find_package(simdjson 3.0 REQUIRED)
 find_package(CURL 7.76 REQUIRED)
 find_package(OpenSSL 3.0 REQUIRED)
 find_package(ZLIB REQUIRED)

@@ -29,7 +29,7 @@ class DeepCheck {
     for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = i;
     // Rows that share a file follow each other, so that it is read once.
     std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
-      return pack.kernels[a].path < pack.kernels[b].path;
+      return pack.kernels[a].file() < pack.kernels[b].file();
     });
   }
 
@@ -51,7 +51,7 @@ class DeepCheck {
     const std::lock_guard lock(mutex_);
     const std::size_t first = next_;
     while (next_ < order_.size() &&
-           pack_.kernels[order_[next_]].path == pack_.kernels[order_[first]].path) {
+           pack_.kernels[order_[next_]].file() == pack_.kernels[order_[first]].file()) {
       ++next_;
     }
     return {first, next_};
@@ -78,7 +78,7 @@ class DeepCheck {
   void check_file(std::size_t first, std::size_t end) {
     const KernelRecord& record = pack_.kernels[order_[first]];
     const Result<std::vector<std::uint8_t>> bytes =
-        tree_.read(prefix_ + record.path, kMaxCubinBytes);
+        tree_.read(prefix_ + record.file(), kMaxCubinBytes);
     Found found;
     if (bytes) {
       check_bytes(*bytes, first, end, found);
@@ -104,7 +104,7 @@ class DeepCheck {
                                  fmt::format("the row says {}, the file's bytes have {}",
                                              record.sha256.hex(), digest.hex())});
     }
-    const Result<CubinFile> cubin = parse_cubin(bytes, record.path);
+    const Result<CubinFile> cubin = parse_cubin(bytes, record.file());
     if (!cubin) {
       found.emplace_back(order_[first], Finding{FindingKind::kCubinUnreadable, record.name,
                                                 cubin.error().message()});

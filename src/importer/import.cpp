@@ -208,7 +208,7 @@ void Importer::note_row(const MetaRow& row, const TreeFile& file) {
 }
 
 Status Importer::import_row(const MetaRow& row, Pack& pack) {
-  std::string path = std::string(row.name) + ".cubin";
+  const std::string path = std::string(row.name) + ".cubin";
   if (const std::string_view problem = path_problem(path); !problem.empty()) {
     return fail(StatusCode::kManifestInvalid, "{}:{}: the name {} {}", artifact_.header, row.line,
                 shown(row.name), problem);
@@ -229,7 +229,7 @@ Status Importer::import_row(const MetaRow& row, Pack& pack) {
     return {};
   }
   if (!digest_agrees(row, path, *digest)) return {};
-  KernelRecord record{std::string(row.name), std::move(path), *digest, file->size, row.traits};
+  KernelRecord record{std::string(row.name), {}, *digest, file->size, row.traits};
   if (!is_new(record, pack)) return {};
   note_row(row, *file);
   pack.kernels.push_back(std::move(record));
@@ -256,9 +256,9 @@ std::int32_t Importer::min_driver_from_cubins(const Pack& pack) const {
   for (const KernelRecord& record : pack.kernels) {
     if (!seen.insert(record.traits.arch).second) continue;
     const Result<std::vector<std::uint8_t>> bytes =
-        tree_.read(artifact_.prefix + record.path, kMaxKernelBytes);
+        tree_.read(artifact_.prefix + record.file(), kMaxKernelBytes);
     if (!bytes || sha256(*bytes) != record.sha256) return 0;
-    const Result<CubinFile> cubin = parse_cubin(*bytes, record.path);
+    const Result<CubinFile> cubin = parse_cubin(*bytes, record.file());
     const std::optional<std::int32_t> need = cubin ? min_driver_of(*cubin) : std::nullopt;
     if (!need) return 0;
     least = least == 0 ? *need : std::min(least, *need);

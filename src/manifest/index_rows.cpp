@@ -76,7 +76,8 @@ void read_source_row(RowReader& row, Source& source) {
 }
 
 void write_kernel_row(RowWriter& out, const KernelRecord& record) {
-  out.bytes(record.sha256.bytes).number(record.size_bytes).text(record.name).text(record.path);
+  out.bytes(record.sha256.bytes).number(record.size_bytes).text(record.name);
+  out.text(record.file() == record.name + ".cubin" ? "" : record.path.view());
   std::array<std::uint8_t, sizeof(KernelTraits)> traits{};  // whatever lies between members: 0
   for_each_trait(record.traits, [&](const auto& member) {
     std::memcpy(traits.data() + offset_in(record.traits, member), &member, sizeof(member));

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <future>
 #include <limits>
-#include <system_error>
 
 #include "base/byte_reader.h"
 #include "base/checksum.h"
-#include "base/prefault.h"
+#include "manifest/index_reader.h"
 #include "manifest/index_rows.h"
 
 // All numbers little-endian; a text is its offset (4) and length (4), and a NUL follows its bytes.
@@ -34,10 +32,8 @@ namespace {
 
 constexpr std::array<std::uint8_t, 8> kMagic = {'C', 'U', 'B', 'I', 'S', 'T', 'K', 'I'};
 // One more whenever a row changes, or a rule of manifests gets stricter.
-constexpr std::uint32_t kFormat = 3;
+constexpr std::uint32_t kFormat = 4;
 constexpr std::uint32_t kLayout = kNumTraitMembers << 16 | kKernelRowBytes;
-constexpr std::size_t kHeadBytes = 176;
-constexpr std::size_t kChecked = 32;
 constexpr std::size_t kVersionBytes = 32;
 
 std::array<std::uint8_t, kVersionBytes> writer_version() {
@@ -63,88 +59,13 @@ std::size_t count_kernels(const Manifest& manifest) {
   return count;
 }
 
-/// Beside the reading where there is enough of it to be worth a thread, else when asked for.
-std::future<std::uint64_t> start_checksum(std::span<const std::uint8_t> bytes) {
-  constexpr std::size_t kWorthAThread = 1 << 20;
-  if (bytes.size() >= kWorthAThread) {
-    try {
-      return std::async(std::launch::async, checksum64, bytes);
-    } catch (const std::system_error&) {  // no thread to be had
-    }
-  }
-  return std::async(std::launch::deferred, checksum64, bytes);
-}
-
-/// Takes what read_kernel_index() has found to be an index apart.
-class IndexReader {
- public:
-  IndexReader(std::span<const std::uint8_t> bytes, Lender lender)
-      : bytes_(bytes), lender_(std::move(lender)) {}
-
-  Result<Manifest> read() {
-    RowReader head(bytes_.data() + 128, bytes_);
-    Manifest manifest;
-    head.text(manifest.name).text(manifest.description).text(manifest.expires);
-    head.number(manifest.serial).number(packs_).number(sources_).number(kernels_);
-    // Below 2^64 by far: counts have 32 bits.
-    const std::uint64_t rows = kHeadBytes + std::uint64_t{packs_} * kPackRowBytes +
-                               std::uint64_t{sources_} * kSourceRowBytes +
-                               std::uint64_t{kernels_} * kKernelRowBytes;
-    if (!head.ok() || rows > bytes_.size()) return broken("its rows reach past its end");
-    source_at_ = kHeadBytes + std::uint64_t{packs_} * kPackRowBytes;
-    kernel_at_ = source_at_ + std::uint64_t{sources_} * kSourceRowBytes;
-    manifest.packs.reserve(packs_);
-    for (std::uint32_t i = 0; i < packs_; ++i) {
-      if (!read_pack(manifest.packs.emplace_back(), kHeadBytes + std::uint64_t{i} * kPackRowBytes))
-        return broken("a row of it makes no sense");
-    }
-    if (sources_ != 0 || kernels_ != 0) return broken("it has rows that belong to no pack");
-    return manifest;
-  }
-
- private:
-  bool read_pack(Pack& pack, std::uint64_t at) {
-    RowReader row(bytes_.data() + at, bytes_);
-    std::uint32_t sources = 0;
-    std::uint32_t kernels = 0;
-    read_pack_row(row, pack, sources, kernels);
-    if (!row.ok() || sources > sources_ || kernels > kernels_) return false;
-    pack.lender = lender_;
-    bool ok = true;
-    for (std::uint32_t i = 0; i < sources; ++i, source_at_ += kSourceRowBytes) {
-      RowReader source(bytes_.data() + source_at_, bytes_);
-      read_source_row(source, pack.sources.emplace_back());
-      ok = ok && source.ok();
-    }
-    // Once for all, so that no record moves: one that does owns its texts.
-    pack.kernels.reserve(kernels);
-    prefault(pack.kernels.data(), kernels * sizeof(KernelRecord));
-    for (std::uint32_t i = 0; i < kernels && ok; ++i, kernel_at_ += kKernelRowBytes) {
-      ok = read_kernel_row(RowReader(bytes_.data() + kernel_at_, bytes_),
-                           pack.kernels.emplace_back(), limits_);
-    }
-    sources_ -= sources;
-    kernels_ -= kernels;
-    return ok;
-  }
-
-  std::span<const std::uint8_t> bytes_;
-  Lender lender_;
-  const TraitLimits limits_ = trait_limits();
-  std::uint32_t packs_ = 0;
-  std::uint32_t sources_ = 0;  ///< rows not read yet
-  std::uint32_t kernels_ = 0;
-  std::uint64_t source_at_ = 0;
-  std::uint64_t kernel_at_ = 0;
-};
-
 }  // namespace
 
 Result<std::vector<std::uint8_t>> write_kernel_index(const Manifest& manifest,
                                                      const KernelIndexHead& head) {
   const std::size_t sources = count_sources(manifest);
   const std::size_t kernels = count_kernels(manifest);
-  RowWriter out(kHeadBytes + manifest.packs.size() * kPackRowBytes + sources * kSourceRowBytes +
+  RowWriter out(kIndexHeadBytes + manifest.packs.size() * kPackRowBytes + sources * kSourceRowBytes +
                 kernels * kKernelRowBytes);
   out.bytes(kMagic).number(kFormat).number(kLayout);
   out.number(std::uint64_t{0}).number(std::uint64_t{0});  // seal_kernel_index fills these
@@ -174,15 +95,15 @@ Result<std::vector<std::uint8_t>> write_kernel_index(const Manifest& manifest,
 }
 
 void seal_kernel_index(std::vector<std::uint8_t>& bytes) {
-  if (bytes.size() < kHeadBytes) return;
+  if (bytes.size() < kIndexHeadBytes) return;
   const std::uint64_t size = bytes.size();
-  const std::uint64_t checksum = checksum64(std::span(bytes).subspan(kChecked));
+  const std::uint64_t checksum = checksum64(std::span(bytes).subspan(kIndexCheckedFrom));
   std::memcpy(bytes.data() + 16, &size, sizeof(size));
-  std::memcpy(bytes.data() + 24, &checksum, sizeof(checksum));
+  std::memcpy(bytes.data() + kIndexChecksumAt, &checksum, sizeof(checksum));
 }
 
 Result<KernelIndexHead> read_kernel_index_head(std::span<const std::uint8_t> bytes) {
-  const auto head = ByteReader(bytes).record<kHeadBytes>(0);
+  const auto head = ByteReader(bytes).record<kIndexHeadBytes>(0);
   if (!head || !std::equal(kMagic.begin(), kMagic.end(), bytes.begin())) {
     return broken("it is no index of a manifest");
   }
@@ -204,13 +125,7 @@ Result<Manifest> read_kernel_index(std::span<const std::uint8_t> bytes, Lender l
   const auto head = read_kernel_index_head(bytes);
   if (!head) return tl::unexpected<Error>(head.error());
   if (bytes.back() != 0) return broken("its last text has no end");
-  // Reading is as good as the checks of each row; what it makes of rotten ones is thrown away.
-  std::future<std::uint64_t> checksum = start_checksum(bytes.subspan(kChecked));
-  Result<Manifest> manifest = IndexReader(bytes, std::move(lender)).read();
-  if (checksum.get() != ByteReader(bytes).read<std::uint64_t>(24)) {
-    return broken("its checksum is another");
-  }
-  return manifest;
+  return IndexReader(bytes, std::move(lender)).read();
 }
 
 }  // namespace cubist

@@ -46,7 +46,7 @@ bool ManifestReader::find_trait_key(std::string_view name) {
   return reject_key(name, known);
 }
 
-bool ManifestReader::key(std::string& name) {
+bool ManifestReader::key(std::string_view name) {
   switch (place_) {
     case Place::kRoot:
       return find_key(kRootKeys, root_, name);
@@ -141,7 +141,6 @@ bool ManifestReader::end_pack() {
 
 bool ManifestReader::end_kernel() {
   if (!require(kKernelKeys, 1U << kPath, item_)) return false;
-  if (!(item_.seen >> kPath & 1U)) kernel().path = kernel().name + ".cubin";
   place_ = Place::kKernels;
   return true;
 }

@@ -17,8 +17,8 @@ namespace cubist {
 /// shape is its business: types, keys, ranges; validate_manifest looks at the rest. No event but
 /// the next expected one is accepted, so no depth beyond the format's five levels is ever entered.
 ///
-/// The event functions are those of nlohmann's SAX interface; false stops the parser, and the
-/// reason is in take_error().
+/// The event functions are those of nlohmann's SAX interface (json_events.h has two parsers that
+/// call them); false stops the parser, and the reason is in take_error().
 class ManifestReader {
  public:
   explicit ManifestReader(std::string_view file_name) : file_name_(file_name) {}
@@ -29,17 +29,21 @@ class ManifestReader {
 
   bool null() { return scalar({}); }
   bool boolean(bool value) { return scalar({.type = ScalarType::kBool, .boolean = value}); }
-  bool number_integer(std::int64_t) { return scalar({.type = ScalarType::kNegative}); }
+  bool number_integer(std::int64_t value) {
+    return value == 0 ? number_unsigned(0) : scalar({.type = ScalarType::kNegative});
+  }
   bool number_unsigned(std::uint64_t value) {
     return scalar({.type = ScalarType::kUnsigned, .number = value});
   }
   bool number_float(double, const std::string&) { return scalar({.type = ScalarType::kFloat}); }
-  bool string(std::string& value) { return scalar({.type = ScalarType::kString, .text = &value}); }
+  bool string(std::string_view value) {
+    return scalar({.type = ScalarType::kString, .text = value});
+  }
   template <class Binary>
   bool binary(Binary&) {
     return false;  // text has none
   }
-  bool key(std::string& name);
+  bool key(std::string_view name);
   bool start_object(std::size_t);
   bool end_object();
   bool start_array(std::size_t);
@@ -93,7 +97,7 @@ class ManifestReader {
     ScalarType type = ScalarType::kNull;
     bool boolean = false;
     std::uint64_t number = 0;
-    std::string* text = nullptr;  ///< may be moved from
+    std::string_view text = {};
   };
 
   /// The keys of one object: those seen (a bit each) and the one being read.
@@ -118,17 +122,17 @@ class ManifestReader {
   bool end_kernel();
   bool end_traits();
 
-  bool scalar(Scalar value);
-  bool root_value(Scalar value);
-  bool pack_value(Scalar value);
+  bool scalar(const Scalar& value);
+  bool root_value(const Scalar& value);
+  bool pack_value(const Scalar& value);
   bool min_driver_value(const Scalar& value);
-  bool source_value(Scalar value);
-  bool kernel_value(Scalar value);
+  bool source_value(const Scalar& value);
+  bool kernel_value(const Scalar& value);
   bool trait_value(const Scalar& value);
   bool digest_value(const Scalar& value);
   bool arch_value(const Scalar& value);
   template <class Text>
-  bool read_text(Scalar value, Text& out);
+  bool read_text(const Scalar& value, Text& out);
   template <class Enum>
   bool read_word(const Scalar& value, Enum& out);
   template <class Number>

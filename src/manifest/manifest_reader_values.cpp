@@ -14,18 +14,18 @@
 namespace cubist {
 
 template <class Text>
-bool ManifestReader::read_text(Scalar value, Text& out) {
+bool ManifestReader::read_text(const Scalar& value, Text& out) {
   if (value.type != ScalarType::kString) return reject_type(type_name(value.type));
-  out = std::move(*value.text);
+  out = value.text;
   return true;
 }
 
 template <class Enum>
 bool ManifestReader::read_word(const Scalar& value, Enum& out) {
   if (value.type != ScalarType::kString) return reject_type(type_name(value.type));
-  const std::optional<Enum> word = parse_word<Enum>(*value.text);
+  const std::optional<Enum> word = parse_word<Enum>(value.text);
   if (!word)
-    return reject("unknown word {}; allowed are {}", shown(*value.text), word_list<Enum>());
+    return reject("unknown word {}; allowed are {}", shown(value.text), word_list<Enum>());
   out = *word;
   return true;
 }
@@ -43,7 +43,7 @@ bool ManifestReader::read_number(const Scalar& value, std::uint64_t min, std::ui
   return true;
 }
 
-bool ManifestReader::root_value(Scalar value) {
+bool ManifestReader::root_value(const Scalar& value) {
   switch (root_.field) {
     case kSchema: {
       std::string schema;
@@ -72,7 +72,7 @@ bool ManifestReader::root_value(Scalar value) {
   }
 }
 
-bool ManifestReader::pack_value(Scalar value) {
+bool ManifestReader::pack_value(const Scalar& value) {
   switch (pack_.field) {
     case kPackName:
       return read_text(value, pack().name);
@@ -95,48 +95,49 @@ bool ManifestReader::pack_value(Scalar value) {
 
 bool ManifestReader::min_driver_value(const Scalar& value) {
   if (value.type != ScalarType::kString) return reject_type(type_name(value.type));
-  const std::optional<std::int32_t> version = parse_cuda_version(*value.text);
-  if (!version) return reject("{} is no CUDA version such as 13.0", shown(*value.text));
+  const std::optional<std::int32_t> version = parse_cuda_version(value.text);
+  if (!version) return reject("{} is no CUDA version such as 13.0", shown(value.text));
   pack().min_driver = *version;
   return true;
 }
 
-bool ManifestReader::source_value(Scalar value) {
+bool ManifestReader::source_value(const Scalar& value) {
   Source& source = pack().sources.back();
   if (item_.field == kLocation) return read_text(value, source.location);
   if (item_.field == kPrefix) return read_text(value, source.prefix);
   if (value.type != ScalarType::kString) return reject_type(type_name(value.type));
   for (std::size_t i = 0; i < kSourceTypes.size(); ++i) {
-    if (*value.text != kSourceTypes[i]) continue;
+    if (value.text != kSourceTypes[i]) continue;
     source.kind = static_cast<Source::Kind>(i);
     return true;
   }
-  return reject("unknown word {}; allowed are http, folder, zip or pip", shown(*value.text));
+  return reject("unknown word {}; allowed are http, folder, zip or pip", shown(value.text));
 }
 
 bool ManifestReader::digest_value(const Scalar& value) {
   if (value.type != ScalarType::kString) return reject_type(type_name(value.type));
-  if (parse_hex(*value.text, kernel().sha256.bytes)) return true;
+  if (parse_hex(value.text, kernel().sha256.bytes)) return true;
   return reject("{} is no SHA-256 ({} characters; 64 hexadecimal digits are needed)",
-                shown(*value.text), value.text->size());
+                shown(value.text), value.text.size());
 }
 
 bool ManifestReader::arch_value(const Scalar& value) {
   if (value.type != ScalarType::kString) return reject_type(type_name(value.type));
-  const std::optional<SmArch> arch = parse_sm_arch(*value.text);
-  if (!arch || !value.text->starts_with("sm_")) {
-    return reject("{} is no architecture such as sm_90a, sm_100f or sm_120", shown(*value.text));
+  const std::optional<SmArch> arch = parse_sm_arch(value.text);
+  if (!arch || !value.text.starts_with("sm_")) {
+    return reject("{} is no architecture such as sm_90a, sm_100f or sm_120", shown(value.text));
   }
   kernel().traits.arch = *arch;
   return true;
 }
 
-bool ManifestReader::kernel_value(Scalar value) {
+bool ManifestReader::kernel_value(const Scalar& value) {
   switch (item_.field) {
     case kKernelName:
       return read_text(value, kernel().name);
     case kPath:
-      return read_text(value, kernel().path);
+      if (!read_text(value, kernel().path)) return false;
+      return kernel().path.empty() ? reject("is empty; leave the key out") : true;
     case kSha256:
       return digest_value(value);
     case kSize:
@@ -174,7 +175,7 @@ bool ManifestReader::trait_value(const Scalar& value) {
       field.member);
 }
 
-bool ManifestReader::scalar(Scalar value) {
+bool ManifestReader::scalar(const Scalar& value) {
   switch (place_) {
     case Place::kRoot:
       return root_value(value);

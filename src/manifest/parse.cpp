@@ -1,8 +1,7 @@
 #include "manifest/parse.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/file.h"
+#include "manifest/json_events.h"
 #include "manifest/manifest_reader.h"
 #include "manifest/validate.h"
 
@@ -10,8 +9,9 @@ namespace cubist {
 
 Result<Manifest> parse_manifest(std::string_view text, std::string_view file_name) {
   ManifestReader reader(file_name);
-  if (!nlohmann::json::sax_parse(text.data(), text.data() + text.size(), &reader)) {
-    return tl::unexpected<Error>(reader.take_error());
+  if (!read_json(text, reader)) {
+    reader = ManifestReader(file_name);
+    if (!explain_json(text, reader)) return tl::unexpected<Error>(reader.take_error());
   }
   Manifest manifest = reader.take_manifest();
   CUBIST_RETURN_IF_ERROR(validate_manifest(manifest, file_name));

@@ -96,12 +96,15 @@ Status check_kernel(const KernelRecord& record, const Pack& owner, std::size_t p
     return kernel_pointer(pack, kernel) + "/" + std::string(key);
   };
   if (Status ok = check_name(record.name, {}); !ok) return check_name(record.name, at("name"));
-  if (record.path.size() > kMaxPathLength) {
-    return invalid(at("path"), "{} bytes; at most {} are allowed", record.path.size(),
-                   kMaxPathLength);
-  }
-  if (const std::string_view problem = path_problem(record.path); !problem.empty()) {
-    return invalid(at("path"), "{} {}", shown(record.path), problem);
+  // Without one the file has the kernel's name, and a name is a path as it should be.
+  if (!record.path.empty()) {
+    if (record.path.size() > kMaxPathLength) {
+      return invalid(at("path"), "{} bytes; at most {} are allowed", record.path.size(),
+                     kMaxPathLength);
+    }
+    if (const std::string_view problem = path_problem(record.path); !problem.empty()) {
+      return invalid(at("path"), "{} {}", shown(record.path), problem);
+    }
   }
   if (record.size_bytes == 0 || record.size_bytes > kMaxKernelBytes) {
     return invalid(at("size"), "{} bytes; a kernel has 1 to {}", record.size_bytes,
@@ -191,21 +194,30 @@ Status check_digests(const Manifest& manifest) {
   return {};
 }
 
+/// The file's name without what nearly all end in: no text is put together for a record that has
+/// only a name.
+std::string_view stem_of(const KernelRecord& record) {
+  constexpr std::string_view kEnding = ".cubin";
+  std::string_view stem = record.path.empty() ? record.name : record.path;
+  if (!record.path.empty() && stem.ends_with(kEnding)) stem.remove_suffix(kEnding.size());
+  return stem;
+}
+
 Status check_paths(const Manifest& manifest) {
   const std::vector<KernelRef> refs = sorted_refs(
       manifest,
-      [](const KernelRecord& record) { return std::hash<std::string_view>()(record.path); },
+      [](const KernelRecord& record) { return std::hash<std::string_view>()(stem_of(record)); },
       [](const KernelRef& a, const KernelRef& b) {
         if (a.pack != b.pack) return a.pack < b.pack ? -1 : 1;
-        return a.record->path.view().compare(b.record->path);
+        return a.record->file().compare(b.record->file());
       });
   for (std::size_t i = 1; i < refs.size(); ++i) {
     const KernelRef& a = refs[i - 1];
     const KernelRef& b = refs[i];
-    if (a.pack != b.pack || a.record->path != b.record->path) continue;
-    if (a.record->sha256 == b.record->sha256) continue;
+    if (a.key != b.key || a.pack != b.pack || a.record->sha256 == b.record->sha256) continue;
+    if (a.record->file() != b.record->file()) continue;
     return invalid(kernel_pointer(b) + "/path", "{} is claimed by {} too, with another sha256",
-                   shown(b.record->path), kernel_pointer(a));
+                   shown(b.record->file()), kernel_pointer(a));
   }
   return {};
 }

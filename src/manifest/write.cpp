@@ -95,7 +95,7 @@ void append_traits(std::string& out, const KernelTraits& traits, KernelFamily fa
 void append_kernel(std::string& out, const KernelRecord& record, KernelFamily family) {
   out += "{\"name\":";
   append_string(out, record.name);
-  if (record.path != record.name + ".cubin") {
+  if (record.file() != record.name + ".cubin") {
     out += ",\"path\":";
     append_string(out, record.path);
   }

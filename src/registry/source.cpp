@@ -90,10 +90,10 @@ std::string located(const std::string& location, const std::string& manifest_fol
 std::vector<std::string> candidate_paths(const KernelRecord& record, const Source& source,
                                          bool named_by_user,
                                          const std::vector<std::string>& prefixes) {
-  if (!named_by_user) return {source.prefix + record.path};
-  std::vector<std::string> paths{source.prefix + record.path};
-  for (const std::string& prefix : prefixes) paths.push_back(prefix + record.path);
-  paths.push_back(record.path);
+  if (!named_by_user) return {source.prefix + record.file()};
+  std::vector<std::string> paths{source.prefix + record.file()};
+  for (const std::string& prefix : prefixes) paths.push_back(prefix + record.file());
+  paths.push_back(record.file());
   paths.push_back(entry_relative_path(record.sha256));
   std::vector<std::string> distinct;
   for (std::string& path : paths) {

@@ -30,8 +30,9 @@ class MemberFinder {
       add(zip.find(path));
     }
     if (!found.empty() || !named_by_user_) return found;
+    const std::string file = record.file();
     for (const ZipMember& member : zip.members()) {
-      if (file_part(member.name) == file_part(record.path)) add(&member);
+      if (file_part(member.name) == file_part(file)) add(&member);
     }
     return found;
   }
@@ -46,7 +47,7 @@ Error no_member(const std::string& zip, const KernelRecord& record) {
   return Error(StatusCode::kIntegrity,
                fmt::format("'{}' has no member for '{}' with {} bytes: another release than the "
                            "manifest's?",
-                           zip, record.path, record.size_bytes));
+                           zip, record.file(), record.size_bytes));
 }
 
 class LocalZipSource : public OpenSource {

@@ -1,14 +1,36 @@
 #include <string_view>
 
 #include "check.h"
+#include "manifest/json_events.h"
 #include "manifest/parse.h"
 #include "manifest/validate.h"
 #include "manifest/write.h"
 
-/// Any text gives an error with the right code, or a manifest that keeps its rules and survives
+namespace {
+
+/// What a parser makes of a text; false: it refuses it.
+template <class Parse>
+bool made_by(Parse parse, std::string_view text, cubist::Manifest& manifest) {
+  cubist::ManifestReader reader("fuzz.json");
+  if (!parse(text, reader)) return false;
+  manifest = reader.take_manifest();
+  return true;
+}
+
+void check_parsers(std::string_view text) {
+  cubist::Manifest fast;
+  cubist::Manifest other;
+  FUZZ_CHECK(made_by(cubist::read_json, text, fast) == made_by(cubist::explain_json, text, other));
+  FUZZ_CHECK(fast == other);
+}
+
+}  // namespace
+
+/// Both parsers take the same texts. Any text gives an error with the right code, or a manifest that keeps its rules and survives
 /// being written and read again.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
+  check_parsers(text);
   const auto manifest = cubist::parse_manifest(text, "fuzz.json");
   if (!manifest) {
     FUZZ_CHECK(manifest.error().code() == cubist::StatusCode::kManifestInvalid);

@@ -61,7 +61,7 @@ std::vector<LoadedVariant> load_variants(const Device& device, const std::string
       if (record.name.find(only) == std::string::npos || !runs_on(record.traits.arch, sm)) continue;
       const std::string folder =
           manifest.substr(0, manifest.rfind('/') + 1) + pack.sources.at(0).location + "/";
-      kernels.push_back(load(device, folder + record.path, record));
+      kernels.push_back(load(device, folder + record.file(), record));
     }
   }
   if (kernels.empty()) std::fprintf(stderr, "no kernel of %s is for this GPU\n", manifest.c_str());

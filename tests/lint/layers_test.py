@@ -11,7 +11,7 @@ import sys
 
 LIBRARY_OF_PREFIX = {
     "openssl/": "openssl", "fmt/": "fmt", "spdlog/": "spdlog", "tl/": "expected", "zlib.h": "zlib",
-    "nlohmann/": "json", "curl/": "curl", "dlfcn.h": "dl", "CLI/": "cli11",
+    "nlohmann/": "json", "simdjson.h": "simdjson", "curl/": "curl", "dlfcn.h": "dl", "CLI/": "cli11",
 }
 # Every room speaks Result and writes messages: these two come with base.
 EVERYWHERE = {"fmt", "expected"}

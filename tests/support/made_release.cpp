@@ -41,12 +41,12 @@ MadeRelease::MadeRelease(std::size_t kernels, std::size_t kernel_bytes) {
     bytes_.push_back(synthetic_bytes(static_cast<std::uint32_t>(i), kernel_bytes + i));
     KernelRecord record = record_of(fmt::format("kernel_{:05}", i), bytes_.back());
     record.traits = model.traits;
-    members.push_back({kPrefix + record.path,
+    members.push_back({kPrefix + record.file(),
                        {bytes_.back().begin(), bytes_.back().end()},
                        i % 2 == 0,
                        false,
                        false});
-    write_bytes(tree() + "/" + kPrefix + record.path, bytes_.back());
+    write_bytes(tree() + "/" + kPrefix + record.file(), bytes_.back());
     pack.kernels.push_back(std::move(record));
   }
   manifest_.packs.push_back(std::move(pack));

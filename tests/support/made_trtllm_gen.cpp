@@ -40,7 +40,7 @@ std::string write_trtllm_gen(const std::string& source_dir, const std::string& f
       const std::vector<std::uint8_t> bytes = cubin_of(record, declared);
       record.sha256 = sha256(bytes);
       record.size_bytes = bytes.size();
-      const std::string path = folder + "/cubins/" + std::string(record.path);
+      const std::string path = folder + "/cubins/" + record.file();
       std::filesystem::create_directories(std::filesystem::path(path).parent_path());
       write_file(path, reinterpret_cast<const char*>(bytes.data()), bytes.size());
     }

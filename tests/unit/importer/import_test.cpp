@@ -120,7 +120,7 @@ TEST_CASE("a consistent release becomes a manifest without a finding") {
   CHECK(pack.sources ==
         std::vector<Source>{{Source::Kind::kPip, "flashinfer-cubin==9.9", two_kernels().prefix}});
   CHECK(pack.kernels[0].name == "kernel_a");
-  CHECK(pack.kernels[0].path == "kernel_a.cubin");
+  CHECK(pack.kernels[0].file() == "kernel_a.cubin");
   CHECK(pack.kernels[0].size_bytes == 10);
   CHECK(pack.kernels[0].sha256.hex() == digest_of("bytes of a"));
   CHECK(*parse_manifest(write_manifest(manifest), "m.json") == manifest);

@@ -41,7 +41,8 @@ TEST_CASE("a valid manifest gives every field and the documented defaults") {
   REQUIRE(pack.kernels.size() == 2);
 
   const KernelRecord& a = pack.kernels[0];
-  CHECK(a.path == "kernel_a.cubin");
+  CHECK(a.path.empty());
+  CHECK(a.file() == "kernel_a.cubin");
   CHECK(a.sha256.hex() == digest_text('a'));
   CHECK(a.size_bytes == 64656);
   CHECK(to_string(a.traits.arch) == "sm_100f");
@@ -56,6 +57,7 @@ TEST_CASE("a valid manifest gives every field and the documented defaults") {
 
   const KernelRecord& b = pack.kernels[1];
   CHECK(b.path == "sub/kernel_b.bin");
+  CHECK(b.file() == b.path);
   CHECK(b.traits.dtype_k == Dtype::kInt8);
   CHECK(b.traits.dtype_v == Dtype::kE4m3);
   CHECK(b.traits.head_dim_per_cta_v == 256);
