@@ -34,6 +34,9 @@ S1, S2 = ("S1", 96, 8, 128), ("S2", 64, 8, 64)
 BATCHES, TOKENS = (8, 16, 32, 40, 64), (1, 2, 4, 8)
 BOUND_MIB = (8, 16, 32, 64, 128, 160, 256, 320, 512, 640, 1024, 1280, 2048)
 WRONG_ABOVE = {"bf16": 0.01, "fp16": 0.01, "fp8": 0.08}
+# Before each timing of section "rested", ours and peers alike: work without pause takes the GPU to its power limit, and
+# its clock down by a fifth. Unit: seconds.
+REST_S = 0.5
 WRONG_OUTPUT_ABOVE = {"e4m3": 0.04, "nvfp4": 0.15}
 
 
@@ -97,7 +100,7 @@ def load_kit(path):
     return {name: peer for name, peer in module.PEERS.items() if not peer.mla}
 
 
-def timed(make, layout, point, pool):
+def timed(make, layout, point, pool, rest=0.0):
     """(us, error), or the reason why not."""
     try:
         point.allocate(pool, layout)
@@ -107,16 +110,17 @@ def timed(make, layout, point, pool):
         error = point.error(point.out if given is None else given)
         if not error <= max(WRONG_ABOVE[point.dtype], WRONG_OUTPUT_ABOVE.get(point.options.get("output"), 0)):
             return None, "wrong: relative error %.2e" % error
+        time.sleep(rest)
         return graph_us(run, point), error
     except Exception as reason:  # a peer may fail in any way; the others go on
         return None, ("%s: %s" % (type(reason).__name__, reason)).replace("\n", " ")[:200]
 
 
-def measure(point, pool, table, peers, layout, with_ungrouped):
+def measure(point, pool, table, peers, layout, with_ungrouped, rest):
     row = dict(shape=point.shape[0], batch=point.batch, s_qo=point.s_qo, kv=point.kv, dtype=point.dtype, page=point.page,
                layout=layout, bound_us=round(bound_us(table, point.kv_bytes), 2), ours_us=None, best_peer_us=None,
                best_peer=None, ungrouped_us=None)
-    us, note = timed(cubist_peer.make, layout, point, pool)
+    us, note = timed(cubist_peer.make, layout, point, pool, rest)
     if us is None:
         row["failed"] = note
     else:
@@ -131,7 +135,7 @@ def measure(point, pool, table, peers, layout, with_ungrouped):
     for name, peer in peers.items():
         if point.dtype not in peer.dtypes or point.options:
             continue
-        us, _ = timed(peer.make, peer.layout, point, pool)
+        us, _ = timed(peer.make, peer.layout, point, pool, rest)
         if us is not None:
             row["peers"][name] = round(us, 2)
     if row["peers"]:
@@ -154,6 +158,9 @@ def plan_of(sections):
         for layout, page in itertools.product(("HND", "NHD"), (16, 64)):
             for point in grid("bf16", 8192, page, (8, 40), (1, 4)):
                 yield "pages", "", point, layout, False, False
+    if "rested" in sections:
+        for point in grid("bf16", 8192, tokens=(8,)):
+            yield "rested", "", point, "HND", True, False
     if "features" in sections:
         for name, point in features():
             yield "features", name, point, "HND", False, False
@@ -164,7 +171,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--kit")
     parser.add_argument("--peers", help="only these of the kit, with commas")
-    parser.add_argument("--sections", default="bf16,fp8,short,pages,features")
+    parser.add_argument("--sections", default="bf16,rested,fp8,short,pages,features")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no measurement later than this")
     args = parser.parse_args()
     start = time.monotonic()
@@ -181,7 +188,8 @@ def main():
             skipped += 1
             continue
         row = dict(section=section, **({"name": name} if name else {}))
-        row.update(measure(point, pool, table, peers if with_peers else {}, layout, with_ungrouped))
+        row.update(measure(point, pool, table, peers if with_peers else {}, layout, with_ungrouped,
+                           REST_S if section == "rested" else 0.0))
         result["cells"].append(row)
         for made in ("slots", "q", "out", "page_table", "indices", "seqlens", "lse", "sinks", "o_sf"):
             point.__dict__.pop(made, None)

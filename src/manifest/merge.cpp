@@ -104,12 +104,12 @@ class Merger {
 
   /// The packs of a release share their sources, so a path means one artifact in all of them.
   static Status claim_path(Release& release, const KernelRecord& record) {
-    const auto [at, is_new] = release.paths.try_emplace(record.path, record.sha256);
+    const auto [at, is_new] = release.paths.try_emplace(record.file(), record.sha256);
     if (is_new || at->second == record.sha256) return {};
     return fail(StatusCode::kManifestInvalid,
                 "the merged manifest: '{}' of pack '{}' is claimed by two kernels, '{}' with "
                 "another sha256 than the other ({} and {}); give one of the packs another version",
-                record.path, release.head.name, record.name, record.sha256.hex(), at->second.hex());
+                record.file(), release.head.name, record.name, record.sha256.hex(), at->second.hex());
   }
 
   bool name_is_taken(const std::string& name) const {
