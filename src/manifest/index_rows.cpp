@@ -16,7 +16,8 @@ void for_each_trait(Traits& t, Visit visit) {
   visit(t.qkv_layout), visit(t.mask_type), visit(t.kernel_type), visit(t.scheduler);
   visit(t.multi_ctas_kv_mode), visit(t.sparse_type);
   visit(t.sage_block_q), visit(t.sage_block_k), visit(t.sage_block_p), visit(t.sage_block_v);
-  visit(t.dynamic_page), visit(t.dynamic_dtype_o), visit(t.groups_heads_q), visit(t.groups_tokens_heads_q);
+  visit(t.dynamic_page), visit(t.dynamic_dtype_o), visit(t.groups_heads_q),
+      visit(t.groups_tokens_heads_q);
   visit(t.reuse_smem_k_for_v), visit(t.two_cta_mma), visit(t.skip_softmax);
   visit(t.fp16_softmax), visit(t.spcompress), visit(t.k_only_transform);
   visit(t.separate_transformed_kv), visit(t.fuses_inv_rope_fp8_quant), visit(t.ue8m0_scale_o);

@@ -65,8 +65,8 @@ Result<std::vector<std::uint8_t>> write_kernel_index(const Manifest& manifest,
                                                      const KernelIndexHead& head) {
   const std::size_t sources = count_sources(manifest);
   const std::size_t kernels = count_kernels(manifest);
-  RowWriter out(kIndexHeadBytes + manifest.packs.size() * kPackRowBytes + sources * kSourceRowBytes +
-                kernels * kKernelRowBytes);
+  RowWriter out(kIndexHeadBytes + manifest.packs.size() * kPackRowBytes +
+                sources * kSourceRowBytes + kernels * kKernelRowBytes);
   out.bytes(kMagic).number(kFormat).number(kLayout);
   out.number(std::uint64_t{0}).number(std::uint64_t{0});  // seal_kernel_index fills these
   out.bytes(head.manifest_sha256.bytes);

@@ -24,8 +24,7 @@ template <class Enum>
 bool ManifestReader::read_word(const Scalar& value, Enum& out) {
   if (value.type != ScalarType::kString) return reject_type(type_name(value.type));
   const std::optional<Enum> word = parse_word<Enum>(value.text);
-  if (!word)
-    return reject("unknown word {}; allowed are {}", shown(value.text), word_list<Enum>());
+  if (!word) return reject("unknown word {}; allowed are {}", shown(value.text), word_list<Enum>());
   out = *word;
   return true;
 }

@@ -109,7 +109,8 @@ class Merger {
     return fail(StatusCode::kManifestInvalid,
                 "the merged manifest: '{}' of pack '{}' is claimed by two kernels, '{}' with "
                 "another sha256 than the other ({} and {}); give one of the packs another version",
-                record.file(), release.head.name, record.name, record.sha256.hex(), at->second.hex());
+                record.file(), release.head.name, record.name, record.sha256.hex(),
+                at->second.hex());
   }
 
   bool name_is_taken(const std::string& name) const {

@@ -28,7 +28,8 @@ TEST_CASE("every shipped aux cubin says of itself what the manifest says of it")
     CHECK(pack.family == KernelFamily::kCubistAux);
     for (const KernelRecord& record : pack.kernels) {
       INFO(record.name);
-      const Result<std::vector<std::uint8_t>> bytes = read_file(kPrebuilt + record.file(), 1U << 20);
+      const Result<std::vector<std::uint8_t>> bytes =
+          read_file(kPrebuilt + record.file(), 1U << 20);
       REQUIRE(bytes);
       CHECK(bytes->size() == record.size_bytes);
       CHECK(sha256(*bytes) == record.sha256);

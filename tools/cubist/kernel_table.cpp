@@ -105,7 +105,7 @@ nlohmann::ordered_json kernel_json(const KernelRow& row) {
         field.member);
   }
   return {{"pack", row.pack->name},         {"name", row.record->name},
-          {"path", row.record->file()},       {"sha256", row.record->sha256.hex()},
+          {"path", row.record->file()},     {"sha256", row.record->sha256.hex()},
           {"size", row.record->size_bytes}, {"arch", to_string(traits.arch)},
           {"traits", std::move(all)}};
 }
