@@ -1,6 +1,6 @@
-/* From C: which kernels serve a decode step of GPT-OSS on an H200, and bring them into the store. Half of
- * its layers attend to everything, the others to a window of 128 tokens; all have attention sinks.
- *   example_from_c [MANIFEST] */
+/* From C: which kernels serve a decode step of GPT-OSS on an H200, and bring them into the store.
+ * Half of its layers attend to everything, the others to a window of 128 tokens; all have attention
+ * sinks. example_from_c [MANIFEST] */
 
 #include <stdio.h>
 
@@ -33,8 +33,8 @@ static int bring_kernel(cubist_runtime* runtime, const char* layers, int32_t win
   } else if (cubist_selection_get_plan(selection, 0, &plan) != CUBIST_STATUS_OK) {
     result = fail("plan");
   } else {
-    printf("%s: %s\n  grid %u x %u x %u, block %u, %u bytes of shared memory\n", layers, plan.kernel,
-           plan.grid[0], plan.grid[1], plan.grid[2], plan.block[0], plan.smem);
+    printf("%s: %s\n  grid %u x %u x %u, block %u, %u bytes of shared memory\n", layers,
+           plan.kernel, plan.grid[0], plan.grid[1], plan.grid[2], plan.block[0], plan.smem);
     if (cubist_selection_fetch(selection) != CUBIST_STATUS_OK) result = fail("fetch");
     if (result == 0) printf("  verified and in the store: %s\n", plan.sha256);
   }
