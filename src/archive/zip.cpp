@@ -85,31 +85,34 @@ Result<std::vector<std::uint8_t>> ZipArchive::read(const ZipMember& member,
 Result<std::vector<std::uint8_t>> ZipArchive::unpack(const ZipMember& member,
                                                      std::span<const std::uint8_t> extent_bytes,
                                                      std::uint64_t max_size) const {
-  return unpack_zip_member(member, extent_bytes, max_size, name());
+  CUBIST_RETURN_IF_ERROR(check_limits(member, max_size, name()));
+  std::vector<std::uint8_t> out(static_cast<std::size_t>(member.size));
+  CUBIST_RETURN_IF_ERROR(unpack_zip_member(member, extent_bytes, out, name()));
+  return out;
 }
 
-Result<std::vector<std::uint8_t>> unpack_zip_member(const ZipMember& member,
-                                                    std::span<const std::uint8_t> extent_bytes,
-                                                    std::uint64_t max_size,
-                                                    const std::string& zip) {
-  CUBIST_RETURN_IF_ERROR(check_limits(member, max_size, zip));
+Status unpack_zip_member(const ZipMember& member, std::span<const std::uint8_t> extent_bytes,
+                         std::span<std::uint8_t> out, const std::string& zip) {
+  CUBIST_RETURN_IF_ERROR(check_limits(member, out.size(), zip));
   CUBIST_ASSIGN_OR_RETURN(const auto data, member_data(extent_bytes, member, zip));
-  std::vector<std::uint8_t> out;
-  if (member.method == kZipStored) {
-    out.assign(data.begin(), data.end());
-  } else {
-    out.resize(static_cast<std::size_t>(member.size));
+  if (member.method == kZipDeflated) {
     if (const InflateOutcome outcome = inflate_exactly(data, out); outcome != InflateOutcome::kOk) {
       return fail(StatusCode::kIntegrity, "'{}': zip member '{}' is damaged: {}", zip, member.name,
                   describe(outcome));
     }
+  } else if (data.size() == out.size()) {
+    std::copy(data.begin(), data.end(), out.begin());
+  } else {
+    return fail(StatusCode::kIntegrity,
+                "'{}': zip member '{}' is damaged: {} bytes are stored, {} belong there", zip,
+                member.name, data.size(), out.size());
   }
   if (const std::uint32_t found = crc32_of(out); found != member.crc32) {
     return fail(StatusCode::kIntegrity,
                 "'{}': zip member '{}' is damaged: CRC-32 {:08x}, the directory says {:08x}", zip,
                 member.name, found, member.crc32);
   }
-  return out;
+  return {};
 }
 
 }  // namespace cubist

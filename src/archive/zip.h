@@ -78,12 +78,13 @@ class ZipArchive {
 };
 
 /// The member made of the bytes from its local header on, where the archive around it is not at
-/// hand. errors  those of ZipArchive::unpack
+/// hand.
 ///
-/// zip  what messages call the file
-Result<std::vector<std::uint8_t>> unpack_zip_member(const ZipMember& member,
-                                                    std::span<const std::uint8_t> extent_bytes,
-                                                    std::uint64_t max_size, const std::string& zip);
+/// out     of as many bytes as the member claims (member.size)
+/// zip     what messages call the file
+/// errors  those of ZipArchive::unpack; what is in `out` then means nothing
+Status unpack_zip_member(const ZipMember& member, std::span<const std::uint8_t> extent_bytes,
+                         std::span<std::uint8_t> out, const std::string& zip);
 
 /// A regular file on this machine. Safe from any thread.
 Result<std::shared_ptr<RandomAccess>> open_file_access(const std::string& path);

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <type_traits>
 
 namespace cubist {
 namespace {
@@ -37,6 +38,9 @@ Result<Container> read_whole(const std::string& path, std::uint64_t max_bytes) {
                 size, max_bytes);
   }
   Container bytes;
+  if constexpr (std::is_same_v<Container, std::string>) {
+    bytes.reserve(static_cast<std::size_t>(size) + kRoomBehindText);
+  }
   bytes.resize(static_cast<std::size_t>(size));
   CUBIST_RETURN_IF_ERROR(
       read_exactly_at(fd, 0, {reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()}, path));

@@ -37,6 +37,10 @@ Result<UniqueFd> open_regular_file(const std::string& path);
 /// Size in bytes of an open file.
 Result<std::uint64_t> file_size(const UniqueFd& fd, const std::string& path);
 
+/// A text that is read whole has so many bytes of capacity to spare, for parsers that read in
+/// blocks and would otherwise copy it.
+inline constexpr std::size_t kRoomBehindText = 64;
+
 /// The whole of a regular file; refused if it is larger than max_bytes.
 Result<std::vector<std::uint8_t>> read_file(const std::string& path, std::uint64_t max_bytes);
 Result<std::string> read_text_file(const std::string& path, std::uint64_t max_bytes);

@@ -33,4 +33,14 @@ void on_threads(std::size_t count, const std::function<void(unsigned)>& work) {
   work(0);
 }
 
+void do_both(const std::function<void()>& first, const std::function<void()>& second) {
+  bool done = false;
+  on_threads(2, [&](unsigned number) {
+    if (number == 0) return first();
+    second();
+    done = true;
+  });
+  if (!done) second();
+}
+
 }  // namespace cubist

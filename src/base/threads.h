@@ -16,4 +16,8 @@ void join(std::thread& thread);
 /// work  called once a thread with its number, 0 ... count - 1; it takes tasks until there are none
 void on_threads(std::size_t count, const std::function<void(unsigned)>& work);
 
+/// Does the first by the caller and the second beside it, or after it where the machine gives no
+/// second thread; waits for both.
+void do_both(const std::function<void()>& first, const std::function<void()>& second);
+
 }  // namespace cubist

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "archive/member_name.h"
+#include "base/file.h"
 #include "bundle/entry.h"
 #include "bundle/form_check.h"
 #include "bundle/layout.h"
@@ -10,10 +11,21 @@
 namespace cubist::bundle {
 namespace {
 
-Result<std::vector<std::uint8_t>> read_member(RandomAccess& file, const ZipMember& member) {
+/// Bytes: a vector or string of them, with room behind for who parses it.
+template <typename Bytes>
+Result<Bytes> read_member(RandomAccess& file, const ZipMember& member) {
   std::vector<std::uint8_t> entry(static_cast<std::size_t>(entry_bytes(member)));
   CUBIST_RETURN_IF_ERROR(file.read(member.header_offset, entry));
-  return unpack_member(entry, member, file.name());
+  Bytes out;
+  out.reserve(static_cast<std::size_t>(member.size) + kRoomBehindText);
+  out.resize(static_cast<std::size_t>(member.size));
+  CUBIST_RETURN_IF_ERROR(unpack_member(
+      entry, member, {reinterpret_cast<std::uint8_t*>(out.data()), out.size()}, file.name()));
+  return out;
+}
+
+std::span<const std::uint8_t> bytes_of(const std::string& text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
 /// The members are those that bundle.json names, in its order.
@@ -60,16 +72,14 @@ Result<Bundle> Bundle::open(std::shared_ptr<RandomAccess> file) {
     return fail(StatusCode::kIntegrity, "'{}': bundle.json claims {} bytes; at most {} are read",
                 file->name(), members.front().size, kMaxDescriptionBytes);
   }
-  CUBIST_ASSIGN_OR_RETURN(const auto text, read_member(*file, members.front()));
-  CUBIST_ASSIGN_OR_RETURN(
-      Description description,
-      parse_description({reinterpret_cast<const char*>(text.data()), text.size()}, file->name()));
+  CUBIST_ASSIGN_OR_RETURN(const auto text, read_member<std::string>(*file, members.front()));
+  CUBIST_ASSIGN_OR_RETURN(Description description, parse_description(text, file->name()));
   CUBIST_RETURN_IF_ERROR(check_members(file->name(), members, description));
-  return Bundle(std::move(file), members, std::move(description), sha256(text));
+  return Bundle(std::move(file), members, std::move(description), sha256(bytes_of(text)));
 }
 
 Result<std::vector<std::uint8_t>> Bundle::unpack_kernel(std::size_t kernel) const {
-  return read_member(*file_, kernel_member(kernel));
+  return read_member<std::vector<std::uint8_t>>(*file_, kernel_member(kernel));
 }
 
 Result<VerifiedCubin> Bundle::read_kernel(std::size_t kernel) const {
@@ -79,18 +89,27 @@ Result<VerifiedCubin> Bundle::read_kernel(std::size_t kernel) const {
                                fmt::format("{}:{}", file_name(), kernel_member(kernel).name));
 }
 
-Result<std::string> Bundle::read_part(const Part& part) const {
+Result<std::string> Bundle::unpack_part(const Part& part) const {
   const auto member = std::find_if(members_.begin(), members_.end(),
                                    [&](const ZipMember& m) { return m.name == part.path; });
   if (member == members_.end()) {
     return fail(StatusCode::kNotFound, "'{}' has no member '{}'", file_name(), part.path);
   }
-  CUBIST_ASSIGN_OR_RETURN(const auto bytes, read_member(*file_, *member));
-  if (const Sha256Digest found = sha256(bytes); found != part.sha256) {
+  return read_member<std::string>(*file_, *member);
+}
+
+Status Bundle::check_part(const Part& part, const std::string& text) const {
+  if (const Sha256Digest found = sha256(bytes_of(text)); found != part.sha256) {
     return fail(StatusCode::kIntegrity, "'{}': zip member '{}' has sha256 {}, bundle.json says {}",
                 file_name(), part.path, found.hex(), part.sha256.hex());
   }
-  return std::string(bytes.begin(), bytes.end());
+  return {};
+}
+
+Result<std::string> Bundle::read_part(const Part& part) const {
+  CUBIST_ASSIGN_OR_RETURN(std::string text, unpack_part(part));
+  CUBIST_RETURN_IF_ERROR(check_part(part, text));
+  return text;
 }
 
 }  // namespace cubist::bundle

@@ -49,6 +49,11 @@ class Bundle {
   /// A manifest, signature, licence or notice. errors  kIntegrity: not the bytes that bundle.json
   /// names
   Result<std::string> read_part(const Part& part) const;
+  /// read_part() in two steps, for who has something else to do while a long text is hashed. What
+  /// unpack_part() gives has the size and CRC-32 that the file claims, and counts for nothing
+  /// before check_part() found it to be the part.
+  Result<std::string> unpack_part(const Part& part) const;
+  Status check_part(const Part& part, const std::string& text) const;
 
  private:
   Bundle(std::shared_ptr<RandomAccess> file, std::vector<ZipMember> members,

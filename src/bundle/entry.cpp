@@ -35,9 +35,8 @@ std::uint64_t entry_bytes(const ZipMember& member) {
   return kZipLocalBytes + member.name.size() + member.compressed_size;
 }
 
-Result<std::vector<std::uint8_t>> unpack_member(std::span<const std::uint8_t> entry,
-                                                const ZipMember& member,
-                                                const std::string& origin) {
+Status unpack_member(std::span<const std::uint8_t> entry, const ZipMember& member,
+                     std::span<std::uint8_t> out, const std::string& origin) {
   const std::vector<std::uint8_t> expected = zip_local_header(member);
   if (entry.size() < expected.size() ||
       !std::equal(expected.begin(), expected.end(), entry.begin())) {
@@ -46,13 +45,14 @@ Result<std::vector<std::uint8_t>> unpack_member(std::span<const std::uint8_t> en
                 "there (its name, sizes, CRC-32, flags or time stamp differ)",
                 origin, member.name);
   }
-  return unpack_zip_member(member, entry, member.size, origin);
+  return unpack_zip_member(member, entry, out, origin);
 }
 
 Result<VerifiedCubin> unpack_entry(std::span<const std::uint8_t> entry, const Kernel& kernel,
                                    const std::string& origin) {
   CUBIST_ASSIGN_OR_RETURN(const ZipMember member, member_of(entry, kernel, origin));
-  CUBIST_ASSIGN_OR_RETURN(auto bytes, unpack_member(entry, member, origin));
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(member.size));
+  CUBIST_RETURN_IF_ERROR(unpack_member(entry, member, bytes, origin));
   return VerifiedCubin::verify(std::move(bytes), kernel.sha256, kernel.size_bytes,
                                fmt::format("{}:{}", origin, member.name));
 }

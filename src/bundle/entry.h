@@ -22,8 +22,9 @@ Result<VerifiedCubin> unpack_entry(std::span<const std::uint8_t> entry, const Ke
                                    const std::string& origin);
 
 /// A member out of its entry, which must begin with exactly the header that bundles have for it.
-Result<std::vector<std::uint8_t>> unpack_member(std::span<const std::uint8_t> entry,
-                                                const ZipMember& member, const std::string& origin);
+/// out: of as many bytes as the member claims
+Status unpack_member(std::span<const std::uint8_t> entry, const ZipMember& member,
+                     std::span<std::uint8_t> out, const std::string& origin);
 
 /// Size of a member's entry as bundles have it: header, name, packed bytes.
 std::uint64_t entry_bytes(const ZipMember& member);

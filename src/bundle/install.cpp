@@ -42,10 +42,21 @@ Result<Admission> admit(const Bundle& bundle, const Store& store, const InstallO
   return admission;
 }
 
-Status put_manifests(const Admission& admission, const InstallOptions& options,
-                     InstallReport& report) {
+Result<std::vector<StagedManifest>> stage_manifests(const Admission& admission) {
+  std::vector<StagedManifest> staged;
   for (const ManifestPlace& place : admission.places) {
-    CUBIST_RETURN_IF_ERROR(put_in_place(place, admission.folder, admission.staging));
+    CUBIST_ASSIGN_OR_RETURN(StagedManifest manifest,
+                            stage_manifest(place, admission.folder, admission.staging));
+    staged.push_back(std::move(manifest));
+  }
+  return staged;
+}
+
+Status put_manifests(std::vector<StagedManifest> staged, const Admission& admission,
+                     const InstallOptions& options, InstallReport& report) {
+  for (std::size_t i = 0; i < staged.size(); ++i) {
+    const ManifestPlace& place = admission.places[i];
+    CUBIST_RETURN_IF_ERROR(put_in_place(std::move(staged[i]), place, admission.folder));
     report.manifests.push_back({place.name, place.path, place.same_text});
   }
   if (options.checks.installed) options.checks.installed();
@@ -58,7 +69,8 @@ Result<InstallReport> install(const Bundle& bundle, const Store& store,
   InstallReport report;
   CUBIST_RETURN_IF_ERROR(options.unpack ? install_kernels(bundle, store, options, report)
                                         : keep_bundle(bundle, store, options, report));
-  CUBIST_RETURN_IF_ERROR(put_manifests(admission, options, report));
+  CUBIST_ASSIGN_OR_RETURN(std::vector<StagedManifest> staged, stage_manifests(admission));
+  CUBIST_RETURN_IF_ERROR(put_manifests(std::move(staged), admission, options, report));
   return report;
 }
 

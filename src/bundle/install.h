@@ -62,10 +62,14 @@ struct Admission {
 ///         none. kManifestInvalid, kIo; those of the checks
 Result<Admission> admit(const Bundle& bundle, const Store& store, const InstallOptions& options);
 
+/// Writes the manifests that are not there yet, without their names: may be done while kernels
+/// come. One for each of the admission's places. errors  kIo
+Result<std::vector<StagedManifest>> stage_manifests(const Admission& admission);
+
 /// Makes the manifests visible, each after its signature: the last step, once all kernels are
 /// there. errors  kIo
-Status put_manifests(const Admission& admission, const InstallOptions& options,
-                     InstallReport& report);
+Status put_manifests(std::vector<StagedManifest> staged, const Admission& admission,
+                     const InstallOptions& options, InstallReport& report);
 
 /// Brings a bundle into the writable layer of a store, and then its manifests, which make the
 /// kernels usable by name.

@@ -7,7 +7,6 @@
 
 #include "base/file.h"
 #include "manifest/parse.h"
-#include "registry/staged_file.h"
 
 namespace cubist::bundle {
 namespace {
@@ -39,13 +38,13 @@ Status check_folder(const std::string& folder) {
               folder);
 }
 
-Status write_file(const std::string& path, const std::string& text, const std::string& staging) {
+Result<StagedFile> stage(const std::string& text, const std::string& staging) {
   CUBIST_ASSIGN_OR_RETURN(StagedFile file, StagedFile::create(staging));
   CUBIST_RETURN_IF_ERROR(
       file.write({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}));
   CUBIST_RETURN_IF_ERROR(file.make_read_only());
   CUBIST_RETURN_IF_ERROR(file.sync());
-  return file.publish_over(path);
+  return file;
 }
 
 std::string signature_path(const ManifestPlace& place) { return place.path + ".minisig"; }
@@ -74,20 +73,28 @@ Result<ManifestPlace> find_place(const std::string& folder, std::string name,
   return place;
 }
 
-Status put_in_place(const ManifestPlace& place, const std::string& folder,
-                    const std::string& staging) {
-  if (place.same_text && place.same_signature) return {};
+Result<StagedManifest> stage_manifest(const ManifestPlace& place, const std::string& folder,
+                                      const std::string& staging) {
+  StagedManifest staged;
+  if (place.same_text && place.same_signature) return staged;
   CUBIST_RETURN_IF_ERROR(make_folders(folder));
   CUBIST_RETURN_IF_ERROR(make_folders(staging));
+  if (!place.same_signature && place.incoming.signature) {
+    CUBIST_ASSIGN_OR_RETURN(staged.signature, stage(*place.incoming.signature, staging));
+  }
+  if (!place.same_text) {
+    CUBIST_ASSIGN_OR_RETURN(staged.text, stage(place.incoming.text, staging));
+  }
+  return staged;
+}
+
+Status put_in_place(StagedManifest staged, const ManifestPlace& place, const std::string& folder) {
+  if (place.same_text && place.same_signature) return {};
   // Whoever is stopped between the two leaves at most a signature that does not fit: a manifest
   // that is refused, not one that is believed wrongly.
   const std::string signature = signature_path(place);
-  if (!place.same_signature && place.incoming.signature) {
-    CUBIST_RETURN_IF_ERROR(write_file(signature, *place.incoming.signature, staging));
-  }
-  if (!place.same_text) {
-    CUBIST_RETURN_IF_ERROR(write_file(place.path, place.incoming.text, staging));
-  }
+  if (staged.signature) CUBIST_RETURN_IF_ERROR(staged.signature->publish_over(signature));
+  if (staged.text) CUBIST_RETURN_IF_ERROR(staged.text->publish_over(place.path));
   if (!place.same_signature && !place.incoming.signature) ::unlink(signature.c_str());
   return sync_folder(folder);
 }

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/result.h"
 #include "bundle/check_manifests.h"
+#include "registry/staged_file.h"
 
 namespace cubist::bundle {
 
@@ -22,9 +24,18 @@ struct ManifestPlace {
 Result<ManifestPlace> find_place(const std::string& folder, std::string name,
                                  IncomingManifest incoming, bool replace);
 
-/// Writes what is not there yet, first the signature, then the manifest; each appears whole.
-/// staging  a folder of the same file system, made if it is missing
-Status put_in_place(const ManifestPlace& place, const std::string& folder,
-                    const std::string& staging);
+/// What is not there yet, written and durable, without its name. Gone with the object.
+struct StagedManifest {
+  std::optional<StagedFile> text;
+  std::optional<StagedFile> signature;
+};
+
+/// folder, staging  where the manifest goes and where it is until then, on one file system; made if
+///                  missing
+Result<StagedManifest> stage_manifest(const ManifestPlace& place, const std::string& folder,
+                                      const std::string& staging);
+
+/// Gives what was staged its names, first the signature, then the manifest; each appears whole.
+Status put_in_place(StagedManifest staged, const ManifestPlace& place, const std::string& folder);
 
 }  // namespace cubist::bundle

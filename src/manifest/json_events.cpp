@@ -4,10 +4,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
+
 namespace cubist {
 namespace {
 
 namespace dom = simdjson::dom;
+
+static_assert(kRoomBehindText >= simdjson::SIMDJSON_PADDING);
 
 bool give(dom::element element, ManifestReader& reader);
 
@@ -56,11 +60,13 @@ bool give(dom::element element, ManifestReader& reader) {
 
 }  // namespace
 
-bool read_json(std::string_view text, ManifestReader& reader) {
+bool read_json(const std::string& text, ManifestReader& reader) {
   dom::parser parser;
   dom::element document;
-  // The parser copies the text to where it may read beyond its end.
-  if (parser.parse(text.data(), text.size()).get(document) != simdjson::SUCCESS) return false;
+  const bool copy = text.capacity() - text.size() < simdjson::SIMDJSON_PADDING;
+  if (parser.parse(text.data(), text.size(), copy).get(document) != simdjson::SUCCESS) {
+    return false;
+  }
   return give(document, reader);
 }
 

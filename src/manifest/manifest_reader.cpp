@@ -149,8 +149,7 @@ bool ManifestReader::end_traits() {
   if (!incomplete_ && !missing_trait(traits_.seen, KernelFamily::kTrtllmGenFmha).empty()) {
     incomplete_ = {pack().kernels.size() - 1, traits_.seen};
   }
-  if ((traits_.seen & trait_bit("dtype_kv")) &&
-      (traits_.seen & (trait_bit("dtype_k") | trait_bit("dtype_v")))) {
+  if (says_kv_twice(traits_.seen)) {
     return reject_at(pointer(false) + "/dtype_kv",
                      "stands for dtype_k and dtype_v; give it or the two, not both");
   }

@@ -7,7 +7,7 @@
 
 namespace cubist {
 
-Result<Manifest> parse_manifest(std::string_view text, std::string_view file_name) {
+Result<Manifest> parse_manifest(const std::string& text, std::string_view file_name) {
   ManifestReader reader(file_name);
   if (!read_json(text, reader)) {
     reader = ManifestReader(file_name);

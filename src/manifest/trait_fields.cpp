@@ -61,6 +61,8 @@ constexpr std::size_t index_of(std::string_view key) {
 constexpr TraitSet bit_of(std::string_view key) { return TraitSet{1} << index_of(key); }
 
 constexpr TraitSet kKeyDtypeKv = bit_of("dtype_kv");
+constexpr TraitSet kKeyDtypeK = bit_of("dtype_k");
+constexpr TraitSet kKeyDtypeV = bit_of("dtype_v");
 constexpr TraitSet kKeyHeadDimVo = bit_of("head_dim_vo");
 constexpr TraitSet kKeyHeadDimPerCtaV = bit_of("head_dim_per_cta_v");
 constexpr TraitSet kKeyStepQ = bit_of("step_q");
@@ -69,11 +71,20 @@ constexpr TraitSet kKeyGroupsHeadsQ = bit_of("groups_heads_q");
 constexpr std::array<std::string_view, 8> kRequired = {
     "dtype_q", "dtype_o", "head_dim_qk", "tile_q", "tile_kv", "kernel_type", "threads", "smem"};
 
+constexpr TraitSet required_bits() {
+  TraitSet bits = 0;
+  for (const std::string_view key : kRequired) bits |= bit_of(key);
+  return bits;
+}
+constexpr TraitSet kRequiredBits = required_bits();
+
 }  // namespace
 
 const std::array<TraitField, kNumTraitFields>& trait_fields() { return kFields; }
 
-TraitSet trait_bit(std::string_view key) { return bit_of(key); }
+bool says_kv_twice(TraitSet seen) {
+  return (seen & kKeyDtypeKv) != 0 && (seen & (kKeyDtypeK | kKeyDtypeV)) != 0;
+}
 
 void apply_trait_defaults(KernelTraits& traits, TraitSet seen) {
   if (!(seen & kKeyHeadDimVo)) traits.head_dim_vo = traits.head_dim_qk;
@@ -91,15 +102,15 @@ bool is_needed_trait(std::string_view key, KernelFamily family) {
 }
 
 std::string_view missing_trait(TraitSet seen, KernelFamily family) {
+  // As nearly all kernels are; the rest looks up keys by name.
+  if ((seen & kRequiredBits) == kRequiredBits && (seen & kKeyDtypeKv) != 0) return {};
   for (const std::string_view key : kRequired) {
     if (!(seen & bit_of(key)) && is_needed_trait(key, family)) return key;
   }
   if (seen & kKeyDtypeKv || family == KernelFamily::kCubistAux) return {};
-  const TraitSet k = bit_of("dtype_k");
-  const TraitSet v = bit_of("dtype_v");
-  if (!(seen & (k | v))) return "dtype_kv";
-  if (!(seen & k)) return "dtype_k";
-  return seen & v ? std::string_view() : std::string_view("dtype_v");
+  if (!(seen & (kKeyDtypeK | kKeyDtypeV))) return "dtype_kv";
+  if (!(seen & kKeyDtypeK)) return "dtype_k";
+  return seen & kKeyDtypeV ? std::string_view() : std::string_view("dtype_v");
 }
 
 }  // namespace cubist

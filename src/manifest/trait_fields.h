@@ -36,8 +36,8 @@ using TraitSet = std::uint64_t;
 inline constexpr std::size_t kNumTraitFields = 39;
 const std::array<TraitField, kNumTraitFields>& trait_fields();
 
-/// Bit of a key; the key must exist.
-TraitSet trait_bit(std::string_view key);
+/// Whether both dtype_kv and what it stands for are in the set.
+bool says_kv_twice(TraitSet seen);
 
 /// Fills what the set of keys `seen` leaves out: plain defaults are in KernelTraits already; these
 /// are the ones that follow another field (head_dim_vo = head_dim_qk, ...).

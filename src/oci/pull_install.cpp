@@ -53,9 +53,18 @@ class StorePull {
     CUBIST_ASSIGN_OR_RETURN(const bundle::Supply supply,
                             bundle::look_for_kernels(opened, store_, install_.unpack));
     CUBIST_ASSIGN_OR_RETURN(const bundle::Admission admission, admit(opened, supply.missing, done));
-    CUBIST_RETURN_IF_ERROR(install_.unpack ? bring_entries(opened, supply.missing, done)
-                                           : bring_file(opened, supply, done));
-    CUBIST_RETURN_IF_ERROR(bundle::put_manifests(admission, install_, done.install));
+    Status brought;
+    Result<std::vector<bundle::StagedManifest>> staged;
+    do_both(
+        [&] {
+          brought = install_.unpack ? bring_entries(opened, supply.missing, done)
+                                    : bring_file(opened, supply, done);
+        },
+        [&] { staged = bundle::stage_manifests(admission); });
+    CUBIST_RETURN_IF_ERROR(brought);
+    if (!staged) return forward_error(staged);
+    CUBIST_RETURN_IF_ERROR(
+        bundle::put_manifests(*std::move(staged), admission, install_, done.install));
     return done;
   }
 
@@ -67,13 +76,13 @@ class StorePull {
     const bool meanwhile = !missing.empty() && remote_.config.file_bytes <= kSmallBytes;
     Status brought;
     Result<bundle::Admission> admission = bundle::Admission();
-    on_threads(meanwhile ? 2 : 1, [&](unsigned number) {
-      if (number == 0) {
-        admission = look_at(opened);
-      } else {
-        brought = pull(shards_of(remote_, opened, missing), done);
-      }
-    });
+    do_both([&] { admission = look_at(opened); },
+            [&] {
+              if (!meanwhile) return;
+              brought = pull(shards_of(remote_, opened, missing), done);
+              // It has to be durable later: by then little is left to write.
+              if (brought) brought = file_->sync();
+            });
     if (!admission) return admission;
     CUBIST_RETURN_IF_ERROR(brought);
     return admission;

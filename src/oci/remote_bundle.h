@@ -19,8 +19,10 @@ struct RemoteBundle {
 };
 
 /// Three small requests.
+///
+/// beside  a second client: with one, the last two requests are made at once; may be null
 /// errors  kNetwork; kIntegrity: not a bundle, or one whose parts contradict each other
 Result<RemoteBundle> open_remote(const Reference& reference, const ConnectOptions& options,
-                                 HttpClient& client);
+                                 HttpClient& client, HttpClient* beside = nullptr);
 
 }  // namespace cubist::oci

@@ -163,10 +163,13 @@ Status StagedBundle::make_read_only() {
   return {};
 }
 
+Status StagedBundle::sync() {
+  if (::fsync(fd_.get()) != 0) return write_failure("cannot sync", path_, errno);
+  return {};
+}
+
 Status StagedBundle::publish(const std::string& target, int depth) {
-  if (::fsync(fd_.get()) != 0) {
-    return write_failure("cannot sync", path_, errno);
-  }
+  CUBIST_RETURN_IF_ERROR(sync());
   const UniqueFd from = open_folder_of(path_, depth_);
   const UniqueFd to = open_folder_of(target, depth);
   if (!from.valid() || !to.valid() ||

@@ -43,6 +43,8 @@ class StagedBundle {
   }
   Status write(std::uint64_t offset, std::span<const std::uint8_t> bytes);
 
+  /// Makes what is there durable.
+  Status sync();
   /// Takes everybody's permission to write it.
   Status make_read_only();
   /// Makes it durable and gives it its name, in place of what has that name. depth  as for open()

@@ -159,12 +159,12 @@ Result<Manifest> ManifestIndex::load() const {
   return parse_as(text, after == before ? after : std::nullopt);
 }
 
-Result<Manifest> ManifestIndex::parse(std::string_view text) const {
+Result<Manifest> ManifestIndex::parse(const std::string& text) const {
   return parse_as(text, std::nullopt);  // which state of the file it is of nobody knows
 }
 
 /// file  the text's own, if it is known to be
-Result<Manifest> ManifestIndex::parse_as(std::string_view text,
+Result<Manifest> ManifestIndex::parse_as(const std::string& text,
                                          const std::optional<FileIdentity>& file) const {
   KernelIndexHead head;
   if (text.size() >= kMinManifestBytes) {

@@ -35,7 +35,7 @@ class ManifestIndex {
 
   /// The same of a text that was read from the file already, since a signature or a pinned hash was
   /// to be checked: hashed, and looked up by that hash alone.
-  Result<Manifest> parse(std::string_view text) const;
+  Result<Manifest> parse(const std::string& text) const;
 
   /// The index that load() would use now: its path; nullopt if it would parse.
   std::optional<std::string> current() const;
@@ -50,7 +50,7 @@ class ManifestIndex {
   std::optional<Found> find(const std::optional<FileIdentity>& identity,
                             const std::optional<Sha256Digest>& sha256) const;
   std::optional<Manifest> read(const Found& found) const;
-  Result<Manifest> parse_as(std::string_view text, const std::optional<FileIdentity>& file) const;
+  Result<Manifest> parse_as(const std::string& text, const std::optional<FileIdentity>& file) const;
   void save(const Manifest& manifest, const KernelIndexHead& head) const;
 
   const Store& store_;

@@ -55,7 +55,7 @@ Result<TrustedManifest> open_trusted(std::string_view text, const std::string& p
 
 }  // namespace
 
-Result<TrustedManifest> parse_trusted_manifest(std::string_view text, const std::string& path,
+Result<TrustedManifest> parse_trusted_manifest(const std::string& text, const std::string& path,
                                                trust::Trust& trust) {
   return open_trusted(text, path, trust, [&]() -> Result<Manifest> {
     CUBIST_ASSIGN_OR_RETURN(Manifest manifest, parse_manifest(text, path));

@@ -24,7 +24,7 @@ struct TrustedManifest {
 /// anything in it, its serial and date after.
 ///
 /// errors  those of Trust::check_manifest, parse_manifest and Trust::check_facts
-Result<TrustedManifest> parse_trusted_manifest(std::string_view text, const std::string& path,
+Result<TrustedManifest> parse_trusted_manifest(const std::string& text, const std::string& path,
                                                trust::Trust& trust);
 /// The same from the file, by its index in `store` if it is large (registry/manifest_index.h).
 /// Where signatures are checked, so are those of the text that lies there, each time: an index then

@@ -70,8 +70,9 @@ class Pull {
     options_.connect = registry_options(arguments_.connection, interrupt_.flag());
     oci::Clients clients(options_.connect.parallel, options_.connect.cancel);
     Pulled pulled;
+    HttpClient* const beside = options_.connect.parallel > 1 ? &clients[1] : nullptr;
     CUBIST_ASSIGN_OR_RETURN(pulled.remote,
-                            oci::open_remote(reference, options_.connect, clients[0]));
+                            oci::open_remote(reference, options_.connect, clients[0], beside));
     FetchProgressLine line(common_);
     options_.progress = [&](std::uint64_t total, std::uint64_t done) {
       line.show_bytes(total, done);
