@@ -4,6 +4,7 @@
 
 #include "archive/member_name.h"
 #include "base/file.h"
+#include "base/prefault.h"
 #include "bundle/entry.h"
 #include "bundle/form_check.h"
 #include "bundle/layout.h"
@@ -18,6 +19,7 @@ Result<Bytes> read_member(RandomAccess& file, const ZipMember& member) {
   CUBIST_RETURN_IF_ERROR(file.read(member.header_offset, entry));
   Bytes out;
   out.reserve(static_cast<std::size_t>(member.size) + kRoomBehindText);
+  prefault(out.data(), out.capacity());
   out.resize(static_cast<std::size_t>(member.size));
   CUBIST_RETURN_IF_ERROR(unpack_member(
       entry, member, {reinterpret_cast<std::uint8_t*>(out.data()), out.size()}, file.name()));

@@ -17,11 +17,12 @@ using Clock = std::chrono::steady_clock;
 
 // What is unpacked and not yet published is in memory.
 constexpr std::size_t kMaxPendingKernels = 256;
-constexpr std::uint64_t kMaxPendingBytes = 256 * 1024 * 1024;
+constexpr std::uint64_t kMaxPendingBytes = 256ULL << 20;
 constexpr auto kTick = std::chrono::milliseconds(100);
 
 std::vector<KernelRecord> records_of(const Bundle& bundle) {
   std::vector<KernelRecord> records;
+  records.reserve(bundle.description().kernels.size());
   for (const Kernel& kernel : bundle.description().kernels) {
     KernelRecord record;
     record.sha256 = kernel.sha256;
@@ -36,6 +37,7 @@ Result<std::vector<std::size_t>> find_missing(const Store& store,
                                               const std::vector<KernelRecord>& records,
                                               const InstallOptions& options) {
   std::vector<const KernelRecord*> wanted;
+  wanted.reserve(records.size());
   for (const KernelRecord& record : records) wanted.push_back(&record);
   std::vector<const KernelRecord*> absent;
   CUBIST_ASSIGN_OR_RETURN(auto entries, find_entries(store, wanted, absent));
@@ -83,7 +85,7 @@ class KernelInstaller {
       while (next != missing.end() && !error_ && has_room()) submit(*next++);
       if (queue_.pending() == 0) break;
       wait();
-      for (InstallQueue::Done& done : queue_.drain()) finish(std::move(done));
+      for (const InstallQueue::Done& done : queue_.drain()) finish(done);
       if (options_.cancel != nullptr && *options_.cancel && !error_) {
         error_ = Error(StatusCode::kInterrupted,
                        "stopped; no manifest was installed, and the kernels that are there are "
@@ -110,11 +112,11 @@ class KernelInstaller {
     queue_.submit(std::move(task));
   }
 
-  void finish(InstallQueue::Done done) {
+  void finish(const InstallQueue::Done& done) {
     const std::uint64_t bytes = records_[done.id].size_bytes;
     pending_bytes_ -= bytes;
     if (done.error) {
-      if (!error_) error_ = std::move(done.error);
+      if (!error_) error_ = done.error;
       return;
     }
     ++report_.kernels_installed;

@@ -33,6 +33,7 @@ class HandleTable {
     Slot& slot = *find_slot(index);
     const std::uint32_t generation = slot.generation.load(std::memory_order_relaxed);
     slot.object.store(object.release(), std::memory_order_release);
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a number in a pointer's clothes, never followed
     return reinterpret_cast<Handle*>(std::uint64_t{generation} << 32 |
                                      (std::uint64_t{index} + 1) << 4 | kTag);
   }
