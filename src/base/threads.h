@@ -13,7 +13,11 @@ void join(std::thread& thread);
 /// Does `work` on `count` threads at once and waits for all of them. work(0) is done by the caller,
 /// so it is done at all; where the machine gives fewer threads, those there are do it.
 ///
-/// work  called once a thread with its number, 0 ... count - 1; it takes tasks until there are none
+/// What work throws on any of them comes out here, once all are done.
+///
+/// work  called once a thread with its number, 0 ... count - 1; it takes tasks until there are
+/// none.
+///       Whoever waits for another's work in it must not wait for ever where that has thrown
 void on_threads(std::size_t count, const std::function<void(unsigned)>& work);
 
 /// Does the first by the caller and the second beside it, or after it where the machine gives no

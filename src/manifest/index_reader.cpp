@@ -20,6 +20,21 @@ constexpr std::uint32_t kChunkRows = 1024;
   return tl::unexpected<Error>(Error(StatusCode::kIntegrity, std::string(what)));
 }
 
+/// Tells those who wait for it at the end of a block, also of one that memory ran out in.
+class RoomMade {
+ public:
+  explicit RoomMade(std::atomic<bool>& flag) : flag_(flag) {}
+  ~RoomMade() {
+    flag_ = true;
+    flag_.notify_all();
+  }
+  RoomMade(const RoomMade&) = delete;
+  RoomMade& operator=(const RoomMade&) = delete;
+
+ private:
+  std::atomic<bool>& flag_;
+};
+
 }  // namespace
 
 IndexReader::IndexReader(std::span<const std::uint8_t> bytes, Lender lender)
@@ -29,9 +44,8 @@ Result<Manifest> IndexReader::read() {
   Status room;
   on_threads(bytes_.size() >= kWorthAThread ? 2 : 1, [&](unsigned thread) {
     if (thread == 0) {
+      const RoomMade told(has_room_);
       room = make_room();
-      has_room_ = true;
-      has_room_.notify_all();
     } else {
       sum_up();
       has_room_.wait(false);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <ctime>
 #include <deque>
+#include <exception>
 #include <list>
 #include <mutex>
 #include <random>
@@ -69,14 +70,28 @@ struct Exchange {
   milliseconds idle{0};
   Clock::time_point begun{};  ///< this try
   HttpCounters* counters = nullptr;
+  std::exception_ptr* thrown = nullptr;  ///< by a call from libcurl, through which it cannot pass
   char error_text[CURL_ERROR_SIZE] = {};
 };
+
+/// What a call from libcurl gives: that of `work`, or `failed` where memory ran out in it.
+template <class Work>
+std::size_t guarded(Exchange& exchange, std::size_t failed, Work work) {
+  try {
+    return work();
+  } catch (...) {
+    *exchange.thrown = std::current_exception();
+    return failed;
+  }
+}
 
 std::size_t on_header(char* data, std::size_t size, std::size_t count, void* user) {
   auto& exchange = *static_cast<Exchange*>(user);
   const std::size_t bytes = size * count;
   exchange.moved += bytes;
-  return exchange.transfer.take_header({data, bytes}, std::time(nullptr)) ? bytes : 0;
+  return guarded(exchange, 0, [&] {
+    return exchange.transfer.take_header({data, bytes}, std::time(nullptr)) ? bytes : 0;
+  });
 }
 
 std::size_t on_body(char* data, std::size_t size, std::size_t count, void* user) {
@@ -86,7 +101,9 @@ std::size_t on_body(char* data, std::size_t size, std::size_t count, void* user)
   exchange.counters->received_bytes += bytes;
   add_to_counters({.http_received_bytes = bytes});
   const auto* first = reinterpret_cast<const std::uint8_t*>(data);
-  return exchange.transfer.take_body({first, bytes}) ? bytes : 0;
+  return guarded(exchange, 0, [&] {
+    return exchange.transfer.take_body({first, bytes}) ? bytes : 0;
+  });
 }
 
 std::size_t on_send(char* out, std::size_t size, std::size_t count, void* user) {
@@ -95,14 +112,16 @@ std::size_t on_send(char* out, std::size_t size, std::size_t count, void* user) 
   const auto bytes = static_cast<std::size_t>(
       std::min<std::uint64_t>(size * count, body.length - exchange.body_sent));
   const std::span<std::uint8_t> block(reinterpret_cast<std::uint8_t*>(out), bytes);
-  const Status read = body.from->read(body.offset + exchange.body_sent, block);
-  if (!read) {
-    exchange.body_error = read.error();
-    return CURL_READFUNC_ABORT;
-  }
-  exchange.body_sent += bytes;
-  exchange.moved += bytes;
-  return bytes;
+  return guarded(exchange, CURL_READFUNC_ABORT, [&]() -> std::size_t {
+    const Status read = body.from->read(body.offset + exchange.body_sent, block);
+    if (!read) {
+      exchange.body_error = read.error();
+      return CURL_READFUNC_ABORT;
+    }
+    exchange.body_sent += bytes;
+    exchange.moved += bytes;
+    return bytes;
+  });
 }
 
 /// libcurl goes back to the beginning when a connection that it used again turns out to be closed.
@@ -317,6 +336,7 @@ struct HttpClient::State {
   bool end_stalled();
   void finish(std::list<Exchange>::iterator exchange, const HttpTransfer::End& end);
   void cancel_all();
+  std::list<Exchange> take_all();
   milliseconds wait_time(milliseconds max_wait) const;
   bool pump();
 
@@ -328,6 +348,7 @@ struct HttpClient::State {
   std::list<Exchange> active;
   Clock::time_point last_step = Clock::now();
   HttpCounters counters;
+  std::exception_ptr thrown;
   std::mt19937_64 random{std::random_device{}()};
 };
 
@@ -343,6 +364,7 @@ void HttpClient::State::attach(Exchange& exchange) {
   exchange.begun = Clock::now();
   exchange.error_text[0] = '\0';
   exchange.counters = &counters;
+  exchange.thrown = &thrown;
   set_options(exchange);
   curl_multi_add_handle(multi, exchange.easy);
   ++counters.requests;
@@ -438,11 +460,16 @@ bool HttpClient::State::end_stalled() {
   return any;
 }
 
-void HttpClient::State::cancel_all() {
+std::list<Exchange> HttpClient::State::take_all() {
   std::list<Exchange> all;
   for (Exchange& exchange : active) detach(exchange);
   all.splice(all.end(), active);
   all.splice(all.end(), waiting);
+  return all;
+}
+
+void HttpClient::State::cancel_all() {
+  std::list<Exchange> all = take_all();
   for (Exchange& exchange : all) {
     exchange.done(tl::unexpected<HttpError>(interrupted(exchange.transfer)));
   }
@@ -469,6 +496,10 @@ bool HttpClient::State::pump() {
   {
     const SigpipeGuard guard;
     curl_multi_perform(multi, &running);
+  }
+  if (thrown) {
+    take_all();  // nobody is told: whoever asked may be gone by the time this is caught
+    std::rethrow_exception(std::exchange(thrown, nullptr));
   }
   const bool done = collect();
   return end_stalled() || done;

@@ -1,6 +1,7 @@
 #include "registry/install_queue.h"
 
-#include <algorithm>
+#include <exception>
+#include <utility>
 
 #include "base/threads.h"
 
@@ -21,7 +22,12 @@ Result<VerifiedCubin> verify_task(InstallQueue::Task& task) {
 
 InstallQueue::InstallQueue(const Store& store, unsigned threads, std::function<void()> wake)
     : store_(store), wake_(std::move(wake)) {
-  for (unsigned i = 0; i < std::max(1U, threads); ++i) threads_.emplace_back([this] { work(); });
+  threads_.reserve(threads);
+  try {
+    for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { work_until_stopped(); });
+  } catch (const std::exception&) {
+    // No more to be had: those there are do it all; where there is none, submit() does.
+  }
 }
 
 InstallQueue::~InstallQueue() {
@@ -35,6 +41,7 @@ InstallQueue::~InstallQueue() {
 
 void InstallQueue::submit(Task task) {
   ++pending_;
+  if (threads_.empty()) return do_now(std::move(task));
   {
     const std::lock_guard lock(mutex_);
     tasks_.push_back(std::move(task));
@@ -44,6 +51,7 @@ void InstallQueue::submit(Task task) {
 
 std::vector<InstallQueue::Done> InstallQueue::drain() {
   const std::lock_guard lock(mutex_);
+  if (thrown_) std::rethrow_exception(thrown_);
   pending_ -= done_.size();
   return std::exchange(done_, {});
 }
@@ -78,6 +86,24 @@ void InstallQueue::publish(std::vector<Written> group) {
       finish({one.id, Stage::kStore, published.error(), std::move(one.cubin)});
     }
   }
+}
+
+void InstallQueue::do_now(Task task) {
+  process(std::move(task));
+  publish(std::exchange(written_, {}));
+}
+
+void InstallQueue::work_until_stopped() {
+  try {
+    work();
+    return;
+  } catch (...) {  // would end the process
+    const std::lock_guard lock(mutex_);
+    thrown_ = std::current_exception();
+    stop_ = true;
+  }
+  changed_.notify_all();
+  wake_();
 }
 
 void InstallQueue::work() {

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -36,7 +37,8 @@ class InstallQueue {
     std::optional<VerifiedCubin> cubin;  ///< set unless it failed at kSource
   };
 
-  /// wake  called from a worker when something is done; must be safe there
+  /// threads  at most; where none can be started, submit() does the work itself
+  /// wake     called from a worker when something is done; must be safe there
   InstallQueue(const Store& store, unsigned threads, std::function<void()> wake);
   /// Waits for what is being written; what is only queued is dropped, what is staged vanishes.
   ~InstallQueue();
@@ -44,6 +46,7 @@ class InstallQueue {
   InstallQueue& operator=(const InstallQueue&) = delete;
 
   void submit(Task task);
+  /// What a worker threw comes out here: memory that ran out, after which nothing more is done.
   std::vector<Done> drain();
   /// Submitted and not drained yet.
   std::size_t pending() const { return pending_; }
@@ -55,7 +58,9 @@ class InstallQueue {
     Store::Staged staged;
   };
 
+  void work_until_stopped();
   void work();
+  void do_now(Task task);
   void process(Task task);
   void publish(std::vector<Written> group);
   void finish(Done done);
@@ -71,6 +76,7 @@ class InstallQueue {
   bool publishing_ = false;
   bool stop_ = false;
   std::vector<Done> done_;
+  std::exception_ptr thrown_;
   std::vector<std::thread> threads_;
 };
 

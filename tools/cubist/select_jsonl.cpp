@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/threads.h"
 #include "codec/plan_json.h"
 #include "codec/problem_json.h"
 #include "exit_code.h"
@@ -129,15 +130,10 @@ class JsonlRun {
     std::vector<Task> tasks = split_tasks(lines, line_);
     line_ += static_cast<std::uint64_t>(std::count(lines.begin(), lines.end(), '\n'));
     std::atomic<std::size_t> next{0};
-    const auto work = [&] {
+    on_threads(std::min<std::size_t>(threads_, tasks.size()), [&](unsigned) {
       LineAnswerer answerer(ruled_, device_, options_, append_);
       for (std::size_t i = next++; i < tasks.size(); i = next++) answerer.answer(tasks[i]);
-    };
-    std::vector<std::thread> helpers;
-    const std::size_t wanted = std::min<std::size_t>(threads_, tasks.size());
-    for (std::size_t i = 1; i < wanted; ++i) helpers.emplace_back(work);
-    work();
-    for (std::thread& helper : helpers) helper.join();
+    });
     for (const Task& task : tasks) {
       CUBIST_RETURN_IF_ERROR(write_all(output_, task.output));
       counts_.plans += task.counts.plans;

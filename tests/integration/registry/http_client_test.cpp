@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <fstream>
+#include <new>
 #include <thread>
 
 #include "support/catch.h"
@@ -287,4 +288,19 @@ TEST_CASE_METHOD(Fixture, "cancelling ends everything soon, and no callback is l
 TEST_CASE_METHOD(Fixture, "a server that drips bytes has stalled") {
   HttpRequest asked = request(server.url("drip") + "/file");
   CHECK_THAT(failure(HttpClient().get(asked), StatusCode::kNetwork), Catch::Contains("stalled"));
+}
+
+TEST_CASE_METHOD(Fixture, "memory that runs out while a body is taken is thrown past libcurl") {
+  struct Greedy : cubist::HttpSink {
+    cubist::Status write(std::span<const std::uint8_t>) override { throw std::bad_alloc(); }
+    cubist::Status restart() override { return {}; }
+  };
+  HttpClient client;
+  auto asked = request(server.url("ok") + "/file");
+  asked.sink = std::make_shared<Greedy>();
+  CHECK_THROWS_AS(client.get(std::move(asked)), std::bad_alloc);
+  CHECK(client.pending() == 0);
+  const auto next = client.get(request(server.url("ok") + "/file"));
+  REQUIRE(next);
+  CHECK(next->body == bytes);
 }

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <new>
 #include <set>
 #include <stdexcept>
 
@@ -39,6 +40,28 @@ TEST_CASE("the other threads are waited for when the caller's work throws") {
     ++done;
   }));
   CHECK(done == 3);
+}
+
+TEST_CASE("what another thread's work throws comes out by the caller, once all are done") {
+  std::atomic<int> done = 0;
+  CHECK_THROWS_AS(on_threads(4,
+                             [&](unsigned number) {
+                               if (number == 2) throw std::bad_alloc();
+                               std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                               ++done;
+                             }),
+                  std::bad_alloc);
+  CHECK(done == 3);
+  CHECK_THROWS_AS(do_both([&] { ++done; }, [] { throw std::bad_alloc(); }), std::bad_alloc);
+  CHECK(done == 4);
+}
+
+TEST_CASE("both are done, the first by the caller") {
+  std::thread::id first;
+  bool second = false;
+  do_both([&] { first = std::this_thread::get_id(); }, [&] { second = true; });
+  CHECK(first == std::this_thread::get_id());
+  CHECK(second);
 }
 
 // A sanitizer's own memory is more than any limit that would keep stacks out.

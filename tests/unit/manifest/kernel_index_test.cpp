@@ -1,13 +1,21 @@
 #include "manifest/kernel_index.h"
 
+#include <malloc.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <memory>
+#include <new>
 
 #include "manifest/trait_fields.h"
 #include "manifest/validate.h"
 #include "support/catch.h"
 #include "support/large_manifest.h"
+#include "support/processes.h"
 
 namespace cubist {
 namespace {
@@ -172,6 +180,47 @@ TEST_CASE("an index whose numbers lie is refused though its checksum is right") 
     if (!manifest) CHECK(manifest.error().code() == StatusCode::kIntegrity);
   }
 }
+
+// A sanitizer's own memory is more than any limit that would keep records out.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/// Leaves this process some `mib` MiB of memory and address space.
+void leave_room(std::size_t mib) {
+  constexpr std::size_t kPageBytes = 4096;
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  ::mallopt(M_MMAP_THRESHOLD, kMiB / 2);  // blocks given back are the system's again
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlim_t limit = pages * kPageBytes + 64 * kMiB;
+  const rlimit most{limit, limit};
+  REQUIRE(::setrlimit(RLIMIT_AS, &most) == 0);
+  std::vector<void*> blocks(1000);
+  std::size_t taken = 0;
+  while (taken < blocks.size() && (blocks[taken] = std::malloc(kMiB)) != nullptr) ++taken;
+  REQUIRE(taken > mib);
+  for (std::size_t i = 0; i < mib; ++i) std::free(blocks[--taken]);
+}
+
+TEST_CASE("where memory runs out while an index is read, that is what comes of it") {
+  const Bytes bytes = some_index(40'000);
+  int out_of_memory = 0;
+  for (std::size_t room = 0; room < 48; room += 2) {
+    const int code = test::finish_process(test::start_process([&] {
+      ::alarm(60);
+      leave_room(room);
+      try {
+        return read_kernel_index(bytes, {}) ? 0 : 2;
+      } catch (const std::bad_alloc&) {
+        return 1;
+      }
+    }));
+    INFO(room << " MiB");
+    CHECK((code == 0 || code == 1));
+    out_of_memory += code;
+  }
+  CHECK(out_of_memory > 0);
+  CHECK(out_of_memory < 24);
+}
+#endif
 
 }  // namespace
 }  // namespace cubist
