@@ -76,7 +76,14 @@ class SyntaxListener {
 
 Status check_json_syntax(std::string_view text, std::string_view file_name) {
   SyntaxListener listener(file_name);
-  if (Json::sax_parse(text, &listener)) return {};
+  if (Json::sax_parse(text, &listener)) {
+    // To this parser a NUL is the end of the text, whatever follows.
+    const std::size_t nul = text.find('\0');
+    if (nul == std::string_view::npos) return {};
+    return fail(StatusCode::kInvalidArgument,
+                "{}: not a JSON text: parse error at byte {}: a NUL, which no JSON text has",
+                file_name, nul + 1);
+  }
   if (std::optional<Error> error = listener.take_error()) {
     return tl::unexpected<Error>(std::move(*error));
   }

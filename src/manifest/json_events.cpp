@@ -2,6 +2,8 @@
 
 #include <simdjson.h>
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -71,7 +73,15 @@ bool read_json(const std::string& text, ManifestReader& reader) {
 }
 
 bool explain_json(std::string_view text, ManifestReader& reader) {
-  return nlohmann::json::sax_parse(text.data(), text.data() + text.size(), &reader);
+  if (!nlohmann::json::sax_parse(text.data(), text.data() + text.size(), &reader)) return false;
+  // To this parser a NUL is the end of the text, whatever follows.
+  const std::size_t nul = text.find('\0');
+  if (nul == std::string_view::npos) return true;
+  const struct {
+    std::string message;
+    const char* what() const { return message.c_str(); }
+  } error{fmt::format("parse error at byte {}: a NUL, which no JSON text has", nul + 1)};
+  return reader.parse_error(nul, {}, error);
 }
 
 }  // namespace cubist

@@ -116,6 +116,8 @@ TEST_CASE("complaints about a text of several lines name the line") {
 TEST_CASE("what is no JSON, repeats a key or nests without end is refused with its place") {
   CHECK(contains(complaint_of("{\"name\":\n  oops}"), "line 2"));
   CHECK(contains(complaint_of(""), "not a JSON text"));
+  CHECK(contains(complaint_of(std::string("{}\0{", 4)), "byte 3: a NUL"));
+  CHECK(contains(complaint_of(std::string("{}\0", 3)), "byte 3: a NUL"));
   CHECK(contains(complaint_of(R"({"name":"a","name":"b"})"), "'name' occurs twice"));
   CHECK(contains(complaint_of(std::string(100, '[')), "deeper than 64"));
   CHECK(contains(complaint_of("{\"name\":\"\xff\xfe\"}"), "f.json"));

@@ -22,8 +22,7 @@ std::optional<Manifest> made_by(Parse parse, const std::string& text) {
   return reader.take_manifest();
 }
 
-/// What the fast parser refuses is the other's to judge (it takes a byte order mark, and a NUL at
-/// the end).
+/// What the fast parser refuses is the other's to judge (it takes a byte order mark).
 void check_agreement(std::string text) {
   INFO(text);
   const std::optional<Manifest> made = made_by(read_json, text);

@@ -238,6 +238,13 @@ TEST_CASE("text that is no JSON is refused with line and column") {
     CHECK(parsed.error().code() == StatusCode::kManifestInvalid);
     CHECK(parsed.error().message().starts_with("m.json: "));
   }
+  for (const std::string_view tail :
+       {std::string_view("\0", 1), std::string_view("\0garbage {", 10)}) {
+    const std::string text = sample_manifest() + std::string(tail);
+    const Result<Manifest> ended = parse_manifest(text, "m.json");
+    REQUIRE_FALSE(ended);
+    CHECK(ended.error().message().find("a NUL, which no JSON text has") != std::string::npos);
+  }
   const Result<Manifest> parsed = parse_manifest("{\"schema\"\n  :\n ]", "m.json");
   REQUIRE_FALSE(parsed);
   CHECK(parsed.error().message().find("not a JSON text: parse error at line 3, column 2") !=
