@@ -45,7 +45,7 @@ constexpr std::uint16_t kFirstReservedSection = 0xff00;
 
 // Mangled names of templates reach some KiB. The limit keeps a table of names that are all one long
 // text without an end from costing its size squared.
-constexpr std::size_t kMaxNameBytes = 64 * 1024;
+constexpr std::size_t kMaxNameBytes = std::size_t{64} << 10;
 
 using Header = FixedRecord<kHeaderBytes>;
 

@@ -11,6 +11,7 @@
 
 namespace cubist {
 
+// NOLINTNEXTLINE(bugprone-exception-escape): of the library's tree, whose move throws nothing
 struct DocumentNode::Shared {
   nlohmann::json tree;
   std::string text;
