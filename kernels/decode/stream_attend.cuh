@@ -6,6 +6,7 @@
 #include "convert.cuh"
 #include "output.cuh"
 #include "ptx.cuh"
+#include "query.cuh"
 #include "stream_load.cuh"
 #include "stream_ptx.cuh"
 #include "stream_variant.h"
@@ -47,16 +48,38 @@ __device__ __forceinline__ ConsumerRows rows_of_consumer(const Work& work, int c
   return {consumer * half, min(half, rows - consumer * half)};
 }
 
+/// threadIdx.x, which the compiler is not to know again elsewhere: addresses that are needed once a
+/// part would else be kept, in registers that tiles need, from part to part.
+__device__ __forceinline__ int forgotten_thread() {
+  int thread = static_cast<int>(threadIdx.x);
+  asm volatile("" : "+r"(thread));
+  return thread;
+}
+
+/// Limits of this thread's two rows.
+__device__ __forceinline__ RowLimits limits_of(const Work& work, ConsumerRows rows) {
+  RowLimits limits;
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const int thread = static_cast<int>(threadIdx.x) % 128;
+    const Row row = row_of(work, rows.first + thread / 32 * 16 + thread % 32 / 4 + 8 * r);
+    limits.first_key[r] = first_key(work, row.token);
+    limits.end_key[r] = end_key(work, row.token);
+  }
+  return limits;
+}
+
 /// Copies the consumer's rows of Q to shared memory, as panels of 128-byte swizzled rows; spare
 /// rows become zero. Negated where the scale is negative, so that its size alone matters
-/// afterwards. All of the warpgroup's 128 threads call; the copy is ready for wgmma on return.
+/// afterwards. With e4m3 K the rows are scaled fp16; `row_scales`: what undoes that. All of the
+/// warpgroup's 128 threads call; the copy is ready for wgmma on return.
 template <class V>
 __device__ __forceinline__ void stage_rows(const CubistDecodeParams& params, const Work& work,
                                            ConsumerRows rows, bool negate, unsigned char* q,
-                                           int barrier) {
+                                           float* row_scales, int barrier) {
   constexpr int kChunks = V::kHeadDim / 8;
   constexpr int kRounds = 64 * kChunks / 128;
-  const int thread = static_cast<int>(threadIdx.x) % 128;
+  const int thread = (V::kRunsAhead ? forgotten_thread() : static_cast<int>(threadIdx.x)) % 128;
   const std::uint32_t sign = negate ? 0x80008000U : 0U;
   uint4 eights[kRounds];
 #pragma unroll
@@ -68,8 +91,7 @@ __device__ __forceinline__ void stage_rows(const CubistDecodeParams& params, con
       const std::int64_t element =
           (work.q_row + work.first_token + row.token) * params.q_stride_tokens +
           row.head * params.q_stride_heads + thread % kChunks * 8;
-      eights[i] =
-          *reinterpret_cast<const uint4*>(static_cast<const std::uint16_t*>(params.q) + element);
+      eights[i] = load_eight<V::kQ>(params.q, element);
     }
   }
   sync_named(barrier, 128);  // every warp is done with the rows that were here
@@ -78,6 +100,11 @@ __device__ __forceinline__ void stage_rows(const CubistDecodeParams& params, con
     const int index = (i * 128 + thread) / kChunks;
     const int chunk = thread % kChunks;
     uint4 eight = eights[i];
+    if constexpr (V::kConvertsKv) {
+      float down = 1.0F;
+      if constexpr (V::kScalesQ) down = scale_to_fp16<V::kQ, kChunks>(eight);
+      if (chunk == 0) row_scales[index] = down;
+    }
     eight.x ^= sign;
     eight.y ^= sign;
     eight.z ^= sign;

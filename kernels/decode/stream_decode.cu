@@ -1,10 +1,11 @@
 // Paged GQA decode attention for sm_90a: TMA, warpgroup MMA, keys dealt out evenly. One kernel a
-// compilation: CUBIST_ENTRY names it, CUBIST_TYPE_Q (also that of K, V and O), CUBIST_HEAD_DIM and
-// CUBIST_TILE_Q shape it (list_variants.cpp lists them all).
+// compilation: CUBIST_ENTRY names it, CUBIST_TYPE_Q (also that of O, but for e4m3), CUBIST_TYPE_KV,
+// CUBIST_HEAD_DIM and CUBIST_TILE_Q shape it (list_variants.cpp lists them all).
 // README.md says what it computes and how to launch it.
 
 #include "model/decode_params.h"
 #include "ptx.cuh"
+#include "stream_ahead.cuh"
 #include "stream_attend.cuh"
 #include "stream_join.cuh"
 #include "stream_kernel.cuh"
@@ -15,27 +16,16 @@
 
 namespace cubist_decode {
 
-using ThisVariant = StreamVariant<Type::CUBIST_TYPE_Q, CUBIST_HEAD_DIM, CUBIST_TILE_Q>;
+using ThisVariant =
+    StreamVariant<Type::CUBIST_TYPE_Q, Type::CUBIST_TYPE_KV, CUBIST_HEAD_DIM, CUBIST_TILE_Q>;
 static_assert(ThisVariant::kFits, "an SM has too little shared memory for this variant");
 
-/// Limits of this thread's two rows.
-__device__ __forceinline__ RowLimits limits_of(const Work& work, ConsumerRows rows) {
-  RowLimits limits;
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    const int thread = static_cast<int>(threadIdx.x) % 128;
-    const Row row = row_of(work, rows.first + thread / 32 * 16 + thread % 32 / 4 + 8 * r);
-    limits.first_key[r] = first_key(work, row.token);
-    limits.end_key[r] = end_key(work, row.token);
-  }
-  return limits;
-}
-
+/// Each consumer takes every kConsumers-th tile, for all rows, one after the other.
 template <class V>
-class Consumer {
+class TileConsumer {
  public:
-  __device__ __forceinline__ Consumer(const CubistDecodeParams& params, unsigned char* smem,
-                                      StageBarriers<V> barriers, int consumer)
+  __device__ __forceinline__ TileConsumer(const CubistDecodeParams& params, unsigned char* smem,
+                                          StageBarriers<V> barriers, int consumer)
       : params_(params),
         smem_(smem),
         barriers_(barriers),
@@ -65,18 +55,15 @@ class Consumer {
     const ConsumerRows rows = rows_of_consumer<V>(work, consumer_);
     // A warp without rows takes part in what the warpgroup does together and skips the rest.
     const bool has_rows = static_cast<int>(threadIdx.x) % 128 / 32 * 16 < rows.count;
-    stage_rows<V>(params_, work, rows, negate_, q_, barrier_);
+    stage_rows<V>(params_, work, rows, negate_, q_, nullptr, barrier_);
     StreamSums<V> sums;
     sums.clear();
     attend_tiles(work, limits_of(work, rows), has_rows, sums);
     add_row_sums(sums);
-    if constexpr (!V::kSharesTile) {
-      auto* scratch = reinterpret_cast<float*>(smem_ + V::kScratchOffset);
-      if (!join_consumers(sums, consumer_, has_rows, scratch)) return;
-    }
-    const int half = V::kSharesTile ? consumer_ : 0;
-    auto* last = reinterpret_cast<int*>(smem_ + V::kBarrierOffset + 16 * V::kStages) + half;
-    if (!part.is_whole && !join_groups(params_, part, sums, half, has_rows, barrier_, last)) {
+    auto* scratch = reinterpret_cast<float*>(smem_ + V::kScratchOffset);
+    if (!join_consumers(sums, consumer_, has_rows, scratch)) return;
+    auto* last = reinterpret_cast<int*>(smem_ + V::kLastOffset);
+    if (!part.is_whole && !join_groups(params_, part, sums, 0, has_rows, barrier_, last)) {
       return;
     }
     if (has_rows) write_rows(params_, work, rows, sums, output_scale_);
@@ -88,8 +75,8 @@ class Consumer {
     const int seen_from = first_key(work, work.num_tokens - 1);
     const int seen_to = end_key(work, 0);
     for (int tile = work.tile_begin; tile < work.tile_end; ++tile) {
-      const bool mine = V::kSharesTile || owner_ == consumer_;
-      if constexpr (!V::kSharesTile) owner_ = owner_ + 1 == V::kConsumers ? 0 : owner_ + 1;
+      const bool mine = owner_ == consumer_;
+      owner_ = owner_ + 1 == V::kConsumers ? 0 : owner_ + 1;
       if (mine) attend_tile(work, limits, has_rows, tile, seen_from, seen_to, sums);
       cursor_.advance();
     }
@@ -103,10 +90,8 @@ class Consumer {
     const int first = tile * V::kTileKv;
     wait_barrier(barriers_.full(cursor_.stage), cursor_.parity);
     if (first < work.key_begin || first + V::kTileKv > work.key_end) {
-      constexpr int kThreads = V::kSharesTile ? 256 : 128;
       zero_unseen_values<V>(work, first, stage + V::kKvTileBytes,
-                            static_cast<int>(threadIdx.x) % kThreads, kThreads,
-                            V::kSharesTile ? 4 : barrier_);
+                            static_cast<int>(threadIdx.x) % 128, 128, barrier_);
     }
     float scores[32];
     multiply_tile_keys<V>(scores, q_base_, operands.k);
@@ -135,6 +120,9 @@ class Consumer {
   StageCursor<V::kStages> cursor_;
   int owner_ = 0;  // the consumer whose turn the next tile is
 };
+
+template <class V>
+using Consumer = std::conditional_t<V::kRunsAhead, AheadConsumer<V>, TileConsumer<V>>;
 
 }  // namespace cubist_decode
 

@@ -185,7 +185,7 @@ __device__ __forceinline__ void write_half_row(const CubistDecodeParams& params,
 #pragma unroll
   for (int block = 0; block < kBlocks; ++block) {
     o[4 * block] =
-        pack<V::kQ>(values[4 * block + 2 * r] * factor, values[4 * block + 2 * r + 1] * factor);
+        pack<V::kO>(values[4 * block + 2 * r] * factor, values[4 * block + 2 * r + 1] * factor);
   }
   if (params.lse != nullptr && first_column == 0 && thread % 4 == 0) {
     params.lse[token * params.num_q_heads + row.head] =

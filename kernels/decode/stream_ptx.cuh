@@ -135,6 +135,24 @@ __device__ __forceinline__ void wgmma_keys(float (&c)[32], std::uint64_t a, std:
   }
 }
 
+// The same with a in registers.
+#define CUBIST_WGMMA_KEYS_OF_ROWS(type)                                               \
+  asm volatile(                                                                       \
+      "{\n.reg .pred add;\nsetp.ne.b32 add, %37, 0;\n"                                \
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {" CUBIST_LIST_32 \
+      "}, {%32, %33, %34, %35}, %36, add, 1, 1, 0;\n}"                                \
+      : CUBIST_ACCUMULATORS_32(c, 0)                                                  \
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add))
+template <Type kType>
+__device__ __forceinline__ void wgmma_keys_of_rows(float (&c)[32], const std::uint32_t (&a)[4],
+                                                   std::uint64_t b, int add) {
+  if constexpr (kType == Type::kBf16) {
+    CUBIST_WGMMA_KEYS_OF_ROWS("bf16");
+  } else {
+    CUBIST_WGMMA_KEYS_OF_ROWS("f16");
+  }
+}
+
 // c (64 x head_dim) += a b: 16 rows of b, whose columns lie along K; a in registers.
 #define CUBIST_WGMMA_VALUES_64(type)                                                           \
   asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {" CUBIST_LIST_32 \

@@ -40,14 +40,6 @@ struct TransposedSums {
   }
 };
 
-/// threadIdx.x, which the compiler is not to know again elsewhere: addresses that are needed once a
-/// part would else be kept, in registers that tiles need, from part to part.
-__device__ __forceinline__ int forgotten_thread() {
-  int thread = static_cast<int>(threadIdx.x);
-  asm volatile("" : "+r"(thread));
-  return thread;
-}
-
 /// Two neighbouring columns.
 struct ColumnPair {
   float2 maximum;  ///< agreed on last, scaled, in powers of two; -inf: no key was seen

@@ -9,6 +9,7 @@
 #include "stream_kernel.cuh"
 #include "stream_load.cuh"
 #include "stream_ptx.cuh"
+#include "stream_task.cuh"
 #include "stream_work.cuh"
 #include "transposed_attend.cuh"
 #include "transposed_join.cuh"
@@ -19,15 +20,6 @@ namespace cubist_decode {
 using ThisVariant =
     TransposedVariant<Type::CUBIST_TYPE_Q, Type::CUBIST_TYPE_KV, CUBIST_HEAD_DIM, CUBIST_TILE_Q>;
 static_assert(ThisVariant::kFits, "an SM has too little shared memory for this variant");
-
-/// A part of the CTA's range, in shared memory: what consumers would otherwise keep in registers
-/// that their tiles need.
-struct Task {
-  Work work;
-  Part part;
-  bool is_none;  ///< there are no more parts
-};
-static_assert(sizeof(Task) <= ThisVariant::kTaskBytes, "two tasks lie in their places");
 
 template <class V>
 class TransposedConsumer {
@@ -46,53 +38,18 @@ class TransposedConsumer {
   }
 
   static __device__ __forceinline__ void init_barriers(unsigned char* smem) {
-    for (int place = 0; place < 2; ++place) {
-      init_barrier(task_is_there(smem, place), 1);
-      init_barrier(task_is_done(smem, place), 128 * V::kConsumers);
-    }
+    init_task_barriers<V>(smem);
   }
-
-  /// One warp that has nothing else to do finds the parts, up to two ahead of the consumers.
   static __device__ __forceinline__ void help(const CubistDecodeParams& params,
                                               unsigned char* smem) {
-    if (params.prefetch_kv == 0) wait_for_preceding_kernel();
-    StreamSchedule schedule(params, V::kTileKv);
-    Task task;
-    StageCursor<2> cursor;
-    do {
-      task.is_none = !schedule.next(task.work, task.part);
-      wait_barrier(task_is_done(smem, cursor.stage), cursor.parity ^ 1U);
-      if (threadIdx.x % 32 == 0) {
-        *task_at(smem, cursor.stage) = task;
-        arrive(task_is_there(smem, cursor.stage));
-      }
-      __syncwarp();
-      cursor.advance();
-    } while (!task.is_none);
+    find_tasks<V>(params, smem);
   }
 
   __device__ __forceinline__ void attend_range() {
-    for (StageCursor<2> cursor;; cursor.advance()) {
-      wait_barrier(task_is_there(smem_, cursor.stage), cursor.parity);
-      const Task& task = *task_at(smem_, cursor.stage);
-      if (task.is_none) return;
-      attend_part(task.work, task.part);
-      arrive(task_is_done(smem_, cursor.stage));
-    }
+    attend_tasks<V>(smem_, [&](const Work& work, const Part& part) { attend_part(work, part); });
   }
 
  private:
-  static __device__ __forceinline__ Task* task_at(unsigned char* smem, int place) {
-    return reinterpret_cast<Task*>(smem + V::kTaskOffset + place * V::kTaskBytes);
-  }
-
-  static __device__ __forceinline__ std::uint32_t task_is_there(unsigned char* smem, int place) {
-    return shared_address(smem + V::kTaskBarrierOffset + 8 * place);
-  }
-  static __device__ __forceinline__ std::uint32_t task_is_done(unsigned char* smem, int place) {
-    return shared_address(smem + V::kTaskBarrierOffset + 16 + 8 * place);
-  }
-
   __device__ __forceinline__ void attend_part(const Work& work, const Part& part) {
     sync_named(kScratchFree, 128 * V::kConsumers);  // nobody is at the part before any more
     stage_columns(params_, work, negate_, attention_.memory());

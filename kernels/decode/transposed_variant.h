@@ -26,6 +26,9 @@ struct TransposedVariant {
                 "columns of an MMA whose sums fit registers");
 
   static constexpr bool kSharesTile = false;
+  static constexpr int kConverters = 0;
+  using Loaded = TransposedVariant;
+  static constexpr int kLoadedOffset = 0;
   static constexpr int kConsumers =
       kConvertsKv ? (kHeadDim == 64 ? (kTileQ <= 32 ? 4 : 3) : 3) : (kHeadDim == 64 ? 3 : 2);
   static constexpr int kThreads = 128 * (kConsumers + 1);
@@ -76,6 +79,7 @@ struct TransposedVariant {
   static constexpr int kRowScaleOffset = kExchangeOffset + kConsumers * kExchangeBytes;
   static constexpr int kTaskOffset = kRowScaleOffset + kTileQ * 4;
   static constexpr int kBarrierOffset = kTaskOffset + 2 * kTaskBytes;
+  static constexpr int kLoadedBarrierOffset = kBarrierOffset;
   // Of the two tasks: there, done.
   static constexpr int kTaskBarrierOffset = kBarrierOffset + 16 * kStages + 16;
   static constexpr int kSmemBytes = kTaskBarrierOffset + 32;
