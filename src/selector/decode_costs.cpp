@@ -70,24 +70,26 @@ struct PersistentCost {
   double tile;
   double sequence;
 };
-constexpr std::array<PersistentCost, 17> kPersistentCosts = {{
+constexpr std::array<PersistentCost, 19> kPersistentCosts = {{
     {16, 64, 8, 0.94, 0.23},
     {16, 64, 16, 0.94, 0.38},
     {16, 64, 24, 0.94, 0.54},
     {16, 64, 32, 0.94, 0.77},
     {16, 64, 64, 0.98, 0.46},
-    {16, 64, 128, 1.06, 0.77},
+    {16, 64, 128, 1.29, 0.77},
     {16, 128, 16, 0.95, 0.31},
     {16, 128, 24, 0.95, 0.41},
     {16, 128, 32, 0.96, 0.62},
     {16, 128, 64, 0.98, 0.46},
-    {16, 128, 128, 1.10, 1.15},
+    {16, 128, 128, 0.99, 1.28},
     {8, 64, 16, 0.55, 0.51},
     {8, 64, 32, 0.62, 0.92},
-    {8, 64, 64, 0.98, 1.54},
+    {8, 64, 64, 0.80, 0.44},
+    {8, 64, 128, 1.39, 0.90},
     {8, 128, 16, 0.49, 0.54},
     {8, 128, 32, 0.51, 0.90},
     {8, 128, 48, 0.61, 2.05},
+    {8, 128, 128, 0.85, 1.08},
 }};
 // A persistent kernel copies a page's rows 128 bytes at a time where the page is smaller than a
 // tile; the copy engine takes so many microseconds for each copy, however short.
