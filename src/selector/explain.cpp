@@ -135,7 +135,7 @@ PackExplanation explain_pack(const PackTable& pack, const Request& request,
   }
   if (pack.pack().family == KernelFamily::kTrtllmGenFmha) list_tiles(pack, request, result);
   if (selection.num_plans == 0) {
-    if (!out.refusal) out.refusal = refusal_error(pack, answer, options.strict);
+    if (!out.refusal) out.refusal = refusal_error(pack, request, answer, options.strict);
     result.nearest = find_nearest_kernels(pack, request, kNearest);
     return result;
   }
@@ -182,7 +182,7 @@ std::vector<BarredNote> find_barred(const KernelTable& table, const Request& req
         CtaGrid ignored;
         const Misfits misfits =
             pack.pack().family == KernelFamily::kCubistDecode
-                ? cubist_decode_misfits(request, record.traits)
+                ? find_decode_misfits(pack, request, record)
                 : find_misfits(request, record.traits, pack.pack().revision, false, ignored);
         if (misfits.none()) found.push_back({&record, bar.reason});
         break;

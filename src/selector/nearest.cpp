@@ -38,12 +38,12 @@ std::int32_t distance_of(Misfits misfits, const Request& request, const KernelTr
   return distance;
 }
 
-Misfits misfits_of(const PackTable& table, const Request& request, const KernelTraits& traits) {
+Misfits misfits_of(const PackTable& table, const Request& request, const KernelRecord& record) {
   if (table.pack().family == KernelFamily::kCubistDecode) {
-    return cubist_decode_misfits(request, traits);
+    return find_decode_misfits(table, request, record);
   }
   CtaGrid ignored;
-  return find_misfits(request, traits, table.pack().revision, true, ignored);
+  return find_misfits(request, record.traits, table.pack().revision, true, ignored);
 }
 
 class DifferenceList {
@@ -108,10 +108,13 @@ class DifferenceList {
           "");
     }
     if (misfits_.has(Misfit::kPhase) || misfits_.has(Misfit::kLayout)) {
+      // No call has the published kernels' other layouts.
+      const bool is_of_a_phase =
+          traits_.qkv_layout == QkvLayout::kSeparate || traits_.qkv_layout == QkvLayout::kPagedKv;
       add(Misfit::kPhase, "phase", std::string(to_string(request_.phase)),
           fmt::format("{} kernel, {} layout", to_string(traits_.kernel_type),
                       to_string(traits_.qkv_layout)),
-          "another phase of call");
+          is_of_a_phase ? "another phase of call" : "");
     }
     if (misfits_.has(Misfit::kSparse)) {
       add(Misfit::kSparse, "sparse_mla_topk", std::string(to_string(want.sparse_type)),
@@ -188,7 +191,7 @@ class DifferenceList {
     }
     if (misfits_.has(Misfit::kGridLimits)) {
       add(Misfit::kGridLimits, "grid", "at most 65,535 in y and z, 2^31 - 1 in all", "more",
-          "a smaller batch");
+          "a smaller batch or max_q_len");
     }
   }
 
@@ -217,7 +220,7 @@ std::vector<NearKernel> find_nearest_kernels(const PackTable& table, const Reque
   scored.reserve(table.pack().kernels.size());
   for (const KernelRecord& record : table.pack().kernels) {
     if (table.is_left_out(record)) continue;
-    const Misfits misfits = misfits_of(table, request, record.traits);
+    const Misfits misfits = misfits_of(table, request, record);
     scored.push_back({distance_of(misfits, request, record.traits), &record});
   }
   std::sort(scored.begin(), scored.end(), [](const Scored& a, const Scored& b) {
@@ -229,9 +232,10 @@ std::vector<NearKernel> find_nearest_kernels(const PackTable& table, const Reque
   for (const Scored& entry : scored) {
     if (nearest.size() == count) break;
     const KernelTraits& traits = entry.record->traits;
-    NearKernel near{entry.record,
-                    DifferenceList(request, traits, misfits_of(table, request, traits)).take(),
-                    entry.distance};
+    NearKernel near{
+        entry.record,
+        DifferenceList(request, traits, misfits_of(table, request, *entry.record)).take(),
+        entry.distance};
     std::string text = signature(near.differences);
     if (std::find(shown.begin(), shown.end(), text) != shown.end()) continue;
     shown.push_back(std::move(text));

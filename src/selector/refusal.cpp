@@ -1,3 +1,5 @@
+#include "model/launch_limits.h"
+#include "selector/request.h"
 #include "selector/select.h"
 
 namespace cubist::selector {
@@ -28,6 +30,8 @@ std::string_view to_string(RuleRefusal refusal) {
       return "the rules would put heads of two KV groups into one CTA";
     case RuleRefusal::kNotServed:
       return "the rules' choice would not launch here, or give wrong results";
+    case RuleRefusal::kGridLimits:
+      return "the CTAs of a launch are more than a grid can hold";
   }
   return "unknown";
 }
@@ -46,16 +50,44 @@ std::string describe_wanted(const KernelTraits& w) {
       to_string(w.sparse_type), w.two_cta_mma, w.skip_softmax);
 }
 
-Error refusal_error(const PackTable& pack, const PackAnswer& answer, bool strict) {
-  const char* next = strict
+namespace {
+
+/// What a kernel of the cubist_decode family must have: all else is the rules' to choose.
+std::string describe_decode_request(const Request& r) {
+  const KernelTraits& w = r.wanted;
+  return fmt::format(
+      "dtype_q {}, dtype_k {}, dtype_v {}, dtype_o {}, head_dim_qk {}, head_dim_vo {}, page_size "
+      "{}, is_mla {}, causal {}, batch_invariant {}, sm {}",
+      to_string(w.dtype_q), to_string(w.dtype_k), to_string(w.dtype_v), to_string(w.dtype_o),
+      w.head_dim_qk, w.head_dim_vo, r.page_size, r.is_mla, r.causal, r.batch_invariant, r.sm);
+}
+
+Error grid_error(const PackTable& pack, const Request& request, const PackAnswer& answer) {
+  return Error(StatusCode::kUnsupported,
+               fmt::format("no kernel: max_q_len is {} on {} query heads, {} KV heads; the grid "
+                           "would have {} CTAs in x, and none holds more than {} ({}): ask for "
+                           "fewer query tokens at once",
+                           request.max_q_len, request.num_q_heads, request.num_kv_heads,
+                           answer.grid_x, kMaxGridX, pack.pack().name));
+}
+
+}  // namespace
+
+Error refusal_error(const PackTable& pack, const Request& request, const PackAnswer& answer,
+                    bool strict) {
+  if (answer.refusal == RuleRefusal::kGridLimits) return grid_error(pack, request, answer);
+  const bool decode = pack.pack().family == KernelFamily::kCubistDecode;
+  // Without --strict the same would be asked for: these rules look at every kernel there is.
+  const char* next = strict && !decode
                          ? "without --strict a kernel that serves would be taken, if there is one"
                          : "no other kernel of the pack serves either; 'cubist select --explain' "
                            "names the nearest ones";
   // A command has the nearest kernels to put behind the first line; the long list comes last.
+  const std::string wanted = decode ? "a kernel must have: " + describe_decode_request(request)
+                                    : "the rules last asked for: " + describe_wanted(answer.wanted);
   return Error(StatusCode::kUnsupported,
-               fmt::format("no kernel: {} ({}); {}\n  the rules last asked for: {}",
-                           to_string(answer.refusal), pack.pack().name, next,
-                           describe_wanted(answer.wanted)));
+               fmt::format("no kernel: {} ({}); {}\n  {}", to_string(answer.refusal),
+                           pack.pack().name, next, wanted));
 }
 
 }  // namespace cubist::selector

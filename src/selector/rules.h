@@ -33,6 +33,7 @@ enum class RuleRefusal : std::uint8_t {
   kReduction,         ///< the separate reduction cannot run this shape
   kSplitsHeadGroups,  ///< a CTA would hold heads of two KV groups
   kNotServed,         ///< the rules' choice does not serve the problem (see serves.h)
+  kGridLimits,        ///< more CTAs than a grid can hold
 };
 
 /// Why a pass asked for another one.

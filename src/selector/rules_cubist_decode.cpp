@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "model/launch_limits.h"
 #include "selector/geometry.h"
 #include "selector/select.h"
 
@@ -46,10 +47,31 @@ DecodeOption option_of(const DecodeModel& model, const Request& request,
   option.num_tokens_per_cta_q = std::max(1, tile_q / request.heads_per_kv);
   option.num_ctas_q =
       static_cast<std::int32_t>(ceil_div(request.max_q_len, option.num_tokens_per_cta_q));
-  option.split =
-      best_split(model, request, record.traits,
-                 option.num_ctas_q * request.num_kv_heads * ceil_div(request.heads_per_kv, tile_q));
+  const std::int64_t columns = std::int64_t{option.num_ctas_q} * request.num_kv_heads *
+                               ceil_div(request.heads_per_kv, tile_q);
+  option.split = best_split(model, request, record.traits, columns);
   return option;
+}
+
+/// CTAs of the launch in X, the one direction that long queries overfill: Y counts heads, or groups
+/// of at most the SMs, and Z sequences.
+std::int64_t grid_x(const DecodeOption& option) {
+  if (is_persistent(*option.record)) return option.split.columns;
+  return std::int64_t{option.num_ctas_q} * option.split.num_ctas_kv;
+}
+
+bool is_within_grid(const DecodeOption& option) { return grid_x(option) <= kMaxGridX; }
+
+/// Of the kernels that would serve were it not for their grid, the least grid_x(); 0: none would.
+std::int64_t least_grid_x(const PackTable& pack, const Request& request) {
+  const DecodeModel& model = decode_model_of(pack.pack());
+  std::int64_t least = 0;
+  for_each_candidate(pack, request.wanted, [&](const KernelRecord& record) {
+    if (!cubist_decode_misfits(request, record.traits).none()) return;
+    const std::int64_t x = grid_x(option_of(model, request, record));
+    if (least == 0 || x < least) least = x;
+  });
+  return least;
 }
 
 // Rows of a tile of unequal query lengths where the longest of the batch must have no say.
@@ -90,13 +112,14 @@ void fill_decode_plan(const PackView& pack, const Request& request, const Decode
   plan.num_tokens_per_cta_q = option.num_tokens_per_cta_q;
   plan.num_ctas_q = option.num_ctas_q;
   plan.num_ctas_kv = option.split.num_ctas_kv;
-  const auto split = static_cast<std::uint32_t>(option.split.num_ctas_kv);
-  const auto columns = static_cast<std::uint32_t>(option.split.columns);
+  const auto x = static_cast<std::uint32_t>(grid_x(option));
+  // A multiple; ceil_div takes the shorter division where it can.
+  const std::int64_t columns = option.split.columns;
   if (is_persistent(*option.record)) {
-    plan.grid = {columns, split, 1};
+    plan.grid = {x, static_cast<std::uint32_t>(option.split.num_ctas_kv), 1};
   } else {
-    const auto q_ctas = static_cast<std::uint32_t>(option.num_ctas_q);
-    plan.grid = {q_ctas * split, columns / q_ctas, static_cast<std::uint32_t>(request.batch)};
+    plan.grid = {x, static_cast<std::uint32_t>(ceil_div(columns, option.num_ctas_q)),
+                 static_cast<std::uint32_t>(request.batch)};
   }
   plan.block = {traits.threads, 1, 1};
   plan.cluster = {1, 1, 1};
@@ -165,6 +188,15 @@ Misfits cubist_decode_misfits(const Request& request, const KernelTraits& traits
   return found;
 }
 
+Misfits find_decode_misfits(const PackTable& pack, const Request& request,
+                            const KernelRecord& record) {
+  Misfits found = cubist_decode_misfits(request, record.traits);
+  if (!is_within_grid(option_of(decode_model_of(pack.pack()), request, record))) {
+    found.bits |= static_cast<std::uint32_t>(Misfit::kGridLimits);
+  }
+  return found;
+}
+
 std::array<DecodeOption, 2> decode_options(const PackTable& pack, const Request& request) {
   const std::int64_t rows = tile_rows_of(request);
   const DecodeModel& model = decode_model_of(pack.pack());
@@ -177,6 +209,7 @@ std::array<DecodeOption, 2> decode_options(const PackTable& pack, const Request&
       return;
     }
     const DecodeOption option = option_of(model, request, record);
+    if (!is_within_grid(option)) return;
     const double us = option.split.microseconds;
     const double least = persistent.split.microseconds;
     if (persistent.record == nullptr || us < least ||
@@ -184,8 +217,10 @@ std::array<DecodeOption, 2> decode_options(const PackTable& pack, const Request&
       persistent = option;
     }
   });
-  return {of_static == nullptr ? DecodeOption{} : option_of(model, request, *of_static),
-          persistent};
+  if (of_static == nullptr) return {DecodeOption{}, persistent};
+  // Looked at last: which tile a batch-invariant launch has must not hang on its longest query.
+  const DecodeOption fixed = option_of(model, request, *of_static);
+  return {is_within_grid(fixed) ? fixed : DecodeOption{}, persistent};
 }
 
 void answer_from_cubist_decode(const PackTable& pack, const Request& request, Selection& selection,
@@ -197,8 +232,9 @@ void answer_from_cubist_decode(const PackTable& pack, const Request& request, Se
     if (best == nullptr || option.split.microseconds < best->split.microseconds) best = &option;
   }
   if (best == nullptr) {
-    answer.refusal = RuleRefusal::kNoKernel;
     answer.wanted = request.wanted;
+    answer.grid_x = least_grid_x(pack, request);
+    answer.refusal = answer.grid_x > 0 ? RuleRefusal::kGridLimits : RuleRefusal::kNoKernel;
     return;
   }
   fill_decode_plan(pack.pack(), request, *best, selection.plans[0]);

@@ -21,7 +21,7 @@ struct PackAnswer;
 /// one query token); a persistent kernel wants pages of 16 or more. Of the static ones the smallest
 /// tile_q that holds all heads_per_kv * max_q_len rows is taken, the largest where none does; among
 /// it and the persistent ones a model of their time decides. Strict or not is the same: nothing is
-/// asked for that is not there.
+/// asked for that is not there. A launch that no grid can hold is refused.
 ///
 /// batch_invariant: a static kernel, whose tile and split hang on nothing that changes from batch
 /// to batch (tile_rows_of, invariant_split).
@@ -45,7 +45,8 @@ std::int64_t tile_rows_of(const Request& request);
 /// That of the pack, else the shipped one.
 const DecodeModel& decode_model_of(const PackView& pack);
 
-/// Static, then persistent; the one of less modelled time is the rules' choice.
+/// Static, then persistent; the one of less modelled time is the rules' choice. None is beyond what
+/// a grid can hold.
 std::array<DecodeOption, 2> decode_options(const PackTable& pack, const Request& request);
 
 /// The launch of an option, whose split may be another than the model's. `plan` may hold an older
@@ -53,7 +54,11 @@ std::array<DecodeOption, 2> decode_options(const PackTable& pack, const Request&
 void fill_decode_plan(const PackView& pack, const Request& request, const DecodeOption& option,
                       LaunchPlan& plan);
 
-/// What keeps a kernel of this family from serving the request.
+/// What in its traits keeps a kernel of this family from serving the request.
 Misfits cubist_decode_misfits(const Request& request, const KernelTraits& traits);
+
+/// The same, and whether a grid can hold its launch.
+Misfits find_decode_misfits(const PackTable& pack, const Request& request,
+                            const KernelRecord& record);
 
 }  // namespace cubist::selector

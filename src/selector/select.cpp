@@ -197,7 +197,7 @@ Status select_into(const KernelTable& table, const AttentionProblem& problem,
     PackAnswer answer;
     answer_from_pack(pack, request, device, options, nullptr, out, answer);
     if (out.num_plans > 0) return {};
-    if (!first_refusal) first_refusal = refusal_error(pack, answer, options.strict);
+    if (!first_refusal) first_refusal = refusal_error(pack, request, answer, options.strict);
   }
   if (!first_refusal) first_refusal = no_pack_error(table, request.sm);
   return tl::unexpected<Error>(with_barred(std::move(*first_refusal), table, request));

@@ -43,7 +43,8 @@ Status select_into(const KernelTable& table, const AttentionProblem& problem,
 /// Why a pack's own rules refused; the pieces of `select` that explain needs too.
 struct PackAnswer {
   RuleRefusal refusal = RuleRefusal::kNone;
-  KernelTraits wanted;  ///< what they looked up last, for the message
+  KernelTraits wanted;      ///< what they looked up last, for the message
+  std::int64_t grid_x = 0;  ///< kGridLimits: the CTAs in X of a launch that has the fewest
 };
 
 /// The plans of one pack for a request that passed the pack's entry checks, into `selection`;
@@ -59,7 +60,8 @@ bool pack_fits_device(const PackTable& pack, std::uint32_t sm);
 Status check_entry(HeuristicRevision revision, const Request& request);
 
 /// "no kernel in the pack for qkv_layout paged, mask causal, ..."
-Error refusal_error(const PackTable& pack, const PackAnswer& answer, bool strict);
+Error refusal_error(const PackTable& pack, const Request& request, const PackAnswer& answer,
+                    bool strict);
 
 std::string_view to_string(RuleRefusal refusal);
 

@@ -143,6 +143,34 @@ def check_decode(tool):
         check([m["slot"] for m in answer["tensor_maps"]] == (["k", "v"] if persistent else []), "maps of K and V")
 
 
+def check_limits(tool):
+    """A line whose CTAs no counter or grid can hold is refused as itself, and ends nothing."""
+    shape = {"sm": 90, "num_sms": 132, "head_dim_qk": 128}
+    rows = [({**shape, "num_q_heads": 64, "num_kv_heads": 8, "max_q_len": 1 << 29, "max_kv_len": (1 << 31) - 1}, True),
+            ({**shape, "num_q_heads": 64, "num_kv_heads": 64, "max_q_len": (1 << 29) + 1, "max_kv_len": 1 << 29}, True),
+            ({**shape, "num_q_heads": 32768, "num_kv_heads": 32768, "max_q_len": 1 << 20, "batch": 1000}, True),
+            ({**shape, "num_q_heads": 128, "num_kv_heads": 1, "max_q_len": 1 << 30, "max_kv_len": 1 << 30,
+              "batch_invariant": True}, False),
+            ({**shape, "num_q_heads": 128, "num_kv_heads": 1, "is_mla": True, "head_dim_qk": 576, "head_dim_vo": 512,
+              "max_q_len": 1 << 30, "max_kv_len": 1 << 30}, False),
+            ({**shape, "num_q_heads": 64, "num_kv_heads": 8}, True)]
+    lines = "".join(json.dumps(problem) + "\n" for problem, _ in rows)
+    for words in (["select", "--jsonl"], ["launch", "--dry-run", "--jsonl"]):
+        done = subprocess.run([tool.program, *words, "--quiet", "-m", "cubist-decode"], input=lines, capture_output=True,
+                              text=True, check=False, env=tool.environment)
+        check(done.returncode == 0, f"{words}: no line ends the run: {done.returncode} {done.stderr}")
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        check(len(answers) == len(rows), f"{words}: each line is answered")
+        for (problem, fits), answer in zip(rows, answers):
+            check(answer["ok"] == fits, f"{words}: {problem}: {answer}")
+            if fits:
+                check(1 <= min(answer["grid"]) and answer["grid"][0] < 1 << 31, f"{words}: {problem}: {answer['grid']}")
+                continue
+            said = answer["error"]["message"]
+            check(answer["error"]["code"] == "unsupported" and f"max_q_len is {problem['max_q_len']}" in said and
+                  "none holds more than 2147483647" in said, f"{words}: {said}")
+
+
 def check_scales(tool):
     """A scale that is 0 as float32 is not taken for one that was not given."""
     shapes = {"flashinfer-0.6.13": {"num_q_heads": 64, "num_kv_heads": 8},
@@ -190,6 +218,7 @@ def main():
         check_addresses(tool)
         check_refusals(tool)
         check_decode(tool)
+        check_limits(tool)
         check_scales(tool)
         check_flags(tool, folder)
 

@@ -448,4 +448,112 @@ TEST_CASE("what our own kernels do not do is refused with its field") {
   CHECK(selector::select(table, dense, h200()).has_value());
 }
 
+namespace {
+
+/// What a launch has, worked out in 64 bits from the problem and the plan's own tile.
+void check_ctas(const AttentionProblem& problem, const LaunchPlan& plan) {
+  const std::int64_t tokens = plan.num_tokens_per_cta_q;
+  const std::int64_t q_ctas = (problem.max_q_len + tokens - 1) / tokens;
+  const std::int64_t heads = plan.num_heads_per_cta;
+  const std::int64_t head_ctas = (problem.num_q_heads / problem.num_kv_heads + heads - 1) / heads;
+  const std::int64_t columns = q_ctas * problem.num_kv_heads * head_ctas;
+  REQUIRE(plan.num_ctas_q == q_ctas);
+  if (plan.record->traits.scheduler == TileScheduler::kPersistent) {
+    REQUIRE(plan.grid[0] == columns);
+    REQUIRE(plan.grid[1] == static_cast<std::uint32_t>(plan.num_ctas_kv));
+  } else {
+    REQUIRE(plan.grid[0] == q_ctas * plan.num_ctas_kv);
+    REQUIRE(plan.grid[1] * q_ctas == columns);
+    REQUIRE(plan.grid[2] == static_cast<std::uint32_t>(problem.batch));
+  }
+  REQUIRE(plan.num_ctas_kv >= 1);
+  REQUIRE(plan.grid[0] <= 2147483647U);
+  REQUIRE(std::max(plan.grid[1], plan.grid[2]) <= 65535U);
+}
+
+}  // namespace
+
+TEST_CASE("CTAs are counted in 64 bits: no problem overflows, and no plan is beyond a grid") {
+  const std::vector<std::int32_t> lengths = {
+      1, 2, 100, 65536, 1 << 20, 1 << 28, 1 << 29, 1 << 30, 3 << 28, 0x7fffffff - 1, 0x7fffffff};
+  const std::vector<std::pair<std::int32_t, std::int32_t>> heads = {
+      {64, 8}, {8, 1}, {65535, 65535}, {65535, 1}, {32768, 32768}, {32768, 2048}, {1, 1}};
+  for (const test::TestPack& pack : {own_family(), with_persistent(), mla_family()}) {
+    const auto table = pack.table();
+    std::size_t served = 0;
+    std::size_t refused = 0;
+    for (const auto& [q_heads, kv_heads] : heads) {
+      for (const std::int32_t max_q_len : lengths) {
+        for (const std::int32_t max_kv_len : lengths) {
+          for (const bool invariant : {false, true}) {
+            AttentionProblem problem = gpt_oss();
+            if (kv_heads == 1 && pack.kernels.size() == mla_family().kernels.size() &&
+                pack.kernels.back().traits.reuse_smem_k_for_v) {
+              problem = deepseek(1, 16, 1);
+            }
+            problem.batch = max_q_len < 1 << 20 && max_kv_len <= 1 << 20 ? 1000 : 1;
+            problem.num_q_heads = q_heads;
+            problem.num_kv_heads = kv_heads;
+            problem.max_q_len = max_q_len;
+            problem.max_kv_len = max_kv_len;
+            problem.page_size = 64;
+            problem.batch_invariant = invariant;
+            CAPTURE(q_heads, kv_heads, max_q_len, max_kv_len, invariant, problem.is_mla);
+            const auto selection = selector::select(table, problem, h200());
+            if (selection) {
+              ++served;
+              check_ctas(problem, selection->best());
+            } else {
+              ++refused;
+              REQUIRE(selection.error().code() == StatusCode::kUnsupported);
+              if (invariant && problem.is_mla) continue;
+              CHECK_THAT(selection.error().message(),
+                         Catch::Matchers::Contains("max_q_len is " + std::to_string(max_q_len)) &&
+                             Catch::Matchers::Contains("none holds more than 2147483647"));
+            }
+          }
+        }
+      }
+    }
+    CHECK(served > 300);
+    CHECK(refused > 5);
+  }
+}
+
+TEST_CASE("a launch beyond a grid is explained by the kernels' grids") {
+  const auto pack = own_family();
+  AttentionProblem problem = gpt_oss();
+  problem.num_kv_heads = 1;
+  problem.batch = 1;
+  problem.batch_invariant = true;
+  problem.max_q_len = 0x7fffffff;
+  problem.max_kv_len = 0x7fffffff;
+  problem.page_size = 64;
+  problem.varlen_q = true;
+  const auto explanation = selector::explain(pack.table(), problem, h200());
+  REQUIRE(explanation.has_value());
+  REQUIRE(explanation->refusal.has_value());
+  CHECK_THAT(explanation->refusal->message(), Catch::Matchers::Contains("max_q_len is 2147483647"));
+  const auto& nearest = explanation->packs.at(0).nearest;
+  REQUIRE_FALSE(nearest.empty());
+  CHECK(nearest.front().differences.front().field == "grid");
+}
+
+TEST_CASE("a refusal names what a kernel must have, and nothing that no rule has chosen") {
+  AttentionProblem problem = gpt_oss();
+  problem.head_dim_qk = 96;
+  for (const bool strict : {false, true}) {
+    selector::SelectOptions options;
+    options.strict = strict;
+    const auto selection = selector::select(own_family().table(), problem, h200(), options);
+    REQUIRE_FALSE(selection.has_value());
+    const std::string& text = selection.error().message();
+    CHECK_THAT(text, Catch::Matchers::Contains("a kernel must have: dtype_q bf16") &&
+                         Catch::Matchers::Contains("head_dim_qk 96"));
+    CHECK(text.find("tile_q 0") == std::string::npos);
+    CHECK(text.find("kernel_type") == std::string::npos);
+    CHECK(text.find("without --strict") == std::string::npos);
+  }
+}
+
 }  // namespace cubist
