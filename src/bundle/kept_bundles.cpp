@@ -12,67 +12,108 @@
 #include "registry/entry_file.h"
 #include "registry/staged_file.h"
 #include "registry/store_file.h"
+#include "registry/stored_bundle.h"
 
 namespace cubist::bundle {
 namespace {
 
 constexpr std::uint64_t kMaxManifestFileBytes = 512ULL << 20;
 
-Result<Description> read_description(const std::string& path, UniqueFd fd) {
-  CUBIST_ASSIGN_OR_RETURN(auto file, file_access(path, std::move(fd)));
-  CUBIST_ASSIGN_OR_RETURN(const Bundle opened, Bundle::open(std::move(file)));
-  return opened.description();
+std::vector<Kernel> kernels_served_by(const Description& description) {
+  return description.kernels;
 }
 
-/// Nothing where it is gone by now, or was no file of ours.
+std::vector<Kernel> kernels_served_by(const StoredBundle& bundle) {
+  std::vector<Kernel> served;
+  served.reserve(bundle.kernels().size());
+  for (const StoredBundle::Kernel& kernel : bundle.kernels()) {
+    served.push_back({kernel.sha256, kernel.size_bytes});
+  }
+  return served;
+}
+
+Status check_identity(const KeptBundle& kept, const Bundle& opened) {
+  if (opened.identity() == kept.identity) return {};
+  return fail(
+      StatusCode::kIntegrity,
+      "'{}' is named after the bundle {}, but holds {}; install that bundle anew, and remove "
+      "this file with 'cubist bundle remove {}'",
+      kept.path, kept.identity.hex(), opened.identity().hex(), kept.path);
+}
+
+/// What is in a file that is open, or why nobody can say.
+void look_into(UniqueFd fd, KeptBundle& kept) {
+  auto file = file_access(kept.path, std::move(fd));
+  if (!file) {
+    kept.error = std::move(file.error());
+    kept.served_unknown = kept.error->code() != StatusCode::kIntegrity;
+    return;
+  }
+  const auto opened = Bundle::open(*file);
+  if (opened) {
+    kept.served = kernels_served_by(opened->description());
+    if (Status name = check_identity(kept, *opened); !name) {
+      kept.error = std::move(name.error());
+    } else {
+      kept.description = opened->description();
+    }
+    return;
+  }
+  kept.error = opened.error();
+  const auto directory = StoredBundle::read_directory(*file);
+  if (directory) kept.served = kernels_served_by(**directory);
+  kept.served_unknown = !directory && directory.error().code() != StatusCode::kIntegrity;
+}
+
+/// Nothing where it is gone by now.
 std::optional<KeptBundle> look_at(const std::string& layer, const std::string& name) {
   KeptBundle kept;
   kept.layer = layer;
   kept.path = fmt::format("{}/{}", bundle_folder(layer), name);
   kept.identity = Sha256Digest::parse(name.substr(0, name.find('.'))).value_or(Sha256Digest{});
+  const auto no_file = [&] {
+    kept.error = Error(StatusCode::kIntegrity,
+                       fmt::format("'{}' is no regular file, so no bundle; remove it", kept.path));
+    return kept;
+  };
   UniqueFd fd = open_in_store(kept.path, kStoreFileDepth, O_RDONLY);
   if (!fd.valid()) {
     if (errno == ENOENT) return std::nullopt;
+    if (errno == ELOOP) return no_file();
     kept.error = store_read_error("cannot open", kept.path, errno);
+    kept.served_unknown = true;
     return kept;
   }
   struct stat info {};
   if (::fstat(fd.get(), &info) == 0) {
+    if (!S_ISREG(info.st_mode)) return no_file();
     kept.file_bytes = static_cast<std::uint64_t>(info.st_size);
     kept.used_at = info.st_mtim.tv_sec;
   }
-  auto description = read_description(kept.path, std::move(fd));
-  if (description) {
-    kept.description = std::move(*description);
-  } else {
-    kept.error = std::move(description.error());
-  }
+  look_into(std::move(fd), kept);
   return kept;
 }
 
-bool holds(const KeptBundle& bundle, const Sha256Digest& kernel) {
-  if (!bundle.description) return false;
-  const std::vector<Kernel>& kernels = bundle.description->kernels;
+bool serves(const KeptBundle& bundle, const Sha256Digest& kernel) {
   const auto at = std::lower_bound(
-      kernels.begin(), kernels.end(), kernel,
+      bundle.served.begin(), bundle.served.end(), kernel,
       [](const Kernel& one, const Sha256Digest& digest) { return one.sha256 < digest; });
-  return at != kernels.end() && at->sha256 == kernel;
+  return at != bundle.served.end() && at->sha256 == kernel;
 }
 
 std::size_t count_elsewhere(const Store& store, const KeptBundle& one,
                             const std::vector<KeptBundle>& all) {
-  if (!one.description) return 0;
-  const std::vector<Kernel>& kernels = one.description->kernels;
   const auto is_elsewhere = [&](const Kernel& kernel) {
     for (const std::string& layer : store.layers()) {
       const auto entry = open_entry(entry_path(layer, kernel.sha256));
       if (entry && *entry && (*entry)->size_bytes == kernel.size_bytes) return true;
     }
     return std::any_of(all.begin(), all.end(), [&](const KeptBundle& other) {
-      return other.path != one.path && holds(other, kernel.sha256);
+      return other.path != one.path && serves(other, kernel.sha256);
     });
   };
-  return static_cast<std::size_t>(std::count_if(kernels.begin(), kernels.end(), is_elsewhere));
+  return static_cast<std::size_t>(
+      std::count_if(one.served.begin(), one.served.end(), is_elsewhere));
 }
 
 bool brings_manifest(const KeptBundle& bundle, const Sha256Digest& text) {
@@ -102,13 +143,13 @@ Result<std::vector<std::string>> manifests_of(const Store& store, const KeptBund
 
 Status check_pins(const KeptBundle& one, const std::unordered_set<Sha256Digest>& pinned) {
   if (pinned.empty()) return {};
-  if (one.error && one.error->code() != StatusCode::kIntegrity) {
+  if (one.served_unknown) {
     return fail(StatusCode::kInvalidArgument,
                 "'{}' stays: it cannot be looked into, so it may hold what --pin keeps ({})",
                 one.path, one.error->message());
   }
   for (const Sha256Digest& digest : pinned) {
-    if (!holds(one, digest)) continue;
+    if (!serves(one, digest)) continue;
     return fail(
         StatusCode::kInvalidArgument,
         "'{}' stays: it holds {}, which --pin keeps; leave that pin out, or keep the bundle",

@@ -22,10 +22,15 @@ struct KeptBundle {
   std::int64_t used_at = 0;
   std::optional<Description> description;
   std::optional<Error> error;  ///< why there is none
+  /// What the store serves from it, by digest: its zip directory alone decides that, so a bundle
+  /// with an error may have some.
+  std::vector<Kernel> served;
+  bool served_unknown = false;  ///< it cannot be looked into now; later it may serve
 };
 
-/// Those of all layers, in search order, then by identity. Their kernels are not hashed. Writes
-/// nothing. errors  kIo: a layer cannot be listed
+/// Those of all layers, in search order, then by identity. Their kernels are not hashed. One whose
+/// name is another bundle's identity is broken. Writes nothing.
+/// errors  kIo: a layer cannot be listed
 Result<std::vector<KeptBundle>> list_kept_bundles(const Store& store);
 
 struct RemoveOptions {

@@ -24,6 +24,7 @@ struct EntryToCheck {
   std::shared_ptr<const StoredBundle> bundle{};  ///< that holds the kernel; null: an entry
   /// Why a bundle's file, which this stands for as a whole then, cannot be looked into.
   std::optional<Error> broken_bundle{};
+  bool still_serves = false;  ///< broken_bundle: its kernels are read all the same
 };
 
 /// What there is in every layer: entries, then kernels that lie in bundles alone, each sorted by

@@ -259,7 +259,12 @@ def check_list_and_remove(tool, site, good, folder):
     before = stored(store)
     check_fails(tool("bundle", "remove", "nosuch", **layers), 2, "'nosuch'", row["identity"][:12], "few")
     check_fails(tool("bundle", "remove", row["identity"][:5], **layers), 2, "6 digits")
-    check_fails(tool("bundle", "remove", "made", **layers), 2, "2 bundles are called 'made'", str(path), str(base))
+    own = tool("bundle", "remove", "made", "--dry-run", **layers)
+    check(own.code == 0 and f"would remove {path}" in own.out, "of the same bundle in two layers, that of the store", own)
+    site.create(folder / "namesake.zip", "--kernel", "kernel_1", "--bundle-name", "made")
+    check(tool("bundle", "install", folder / "namesake.zip", "--store", folder / "namesake").code == 0, "another of that name")
+    check_fails(tool("bundle", "remove", "made", CUBIST_STORE=store, CUBIST_STORE_BASE=folder / "namesake"), 2,
+                "2 bundles are called 'made'", str(path), str(folder / "namesake"))
     check_fails(tool("bundle", "remove", next(r["path"] for r in rows if r["layer"] == str(base)), **layers), 2,
                 "only read here", f"--store {base}")
     check_fails(tool("bundle", "remove", path, "few", "--pin", site.manifest, **layers), 2, "--pin")
@@ -295,6 +300,50 @@ def check_list_and_remove(tool, site, good, folder):
     check_fails(listed, 4, broken.name)
     check(listed.json()["bundles"][0]["error"]["code"] == "integrity", "a broken one is listed as such", listed)
     check(tool("bundle", "remove", "0" * 10, CUBIST_STORE=store).code == 0 and not broken.exists(), "and can be removed")
+
+
+def check_damaged_description(tool, site, good, folder):
+    """What serves kernels is kept and told of, however little of the rest of the bundle is right."""
+    store = folder / "damaged"
+    here = {"CUBIST_STORE": store}
+    check(tool("bundle", "install", good, **here).code == 0, "install")
+    path = next((store / "bundles").iterdir())
+    data = bytearray(path.read_bytes())
+    data[61] ^= 1
+    path.chmod(0o644)
+    path.write_bytes(data)
+    check(tool("status", "--manifest", site.manifest, **here).code == 0, "its kernels serve")
+    listed = tool("bundle", "list", "--json", **here)
+    check(listed.code == 4 and "error" in listed.json(), "list calls it broken", listed)
+    for flags in ([], ["--repair", "--offline"]):
+        found = tool("verify", *flags, "--json", **here)
+        check(found.code == 4 and [row["path"] for row in found.json()["broken"]] == [str(path)], "so does verify", found)
+        check(path.read_bytes() == data, "nothing is removed that serves")
+    check("install or pull the bundle again" in tool("verify", "--repair", "--offline", **here).err, "and what to do")
+    check_fails(tool("bundle", "remove", path, "--pin", site.manifest, **here), 2, "--pin keeps", str(path))
+    check(path.exists(), "a pinned kernel keeps it")
+    few = next((folder / "other/bundles").iterdir())
+    shutil.copy(few, store / "bundles")
+    dry = tool("bundle", "remove", "few", "--dry-run", "--json", **here)
+    check(dry.code == 0 and dry.json()["removed"][0]["kernels_elsewhere"] == 1, "it is counted as one that serves", dry)
+    gone = tool("bundle", "remove", path, "--json", **here)
+    row = gone.json()["removed"][0]
+    check(gone.code == 0 and row["kernels_elsewhere"] == 1 and "error" not in row and "bundle.json" in row["problem"] and
+          not path.exists(), "it can go, which is no error", gone)
+
+    wrong = store / "bundles" / ("0" * 64 + ".zip")
+    (store / "bundles" / few.name).rename(wrong)
+    check_fails(tool("bundle", "list", **here), 4, "0" * 64, few.stem)
+    listed = tool("bundle", "list", "--json", **here)
+    check(listed.json()["bundles"][0]["error"]["code"] == "integrity", "a name is no identity", listed)
+    check_fails(tool("verify", **here), 4)
+    check_fails(tool("bundle", "remove", "0" * 8, "--pin", site.manifest, **here), 2, "--pin keeps")
+    check(tool("bundle", "remove", "0" * 8, **here).code == 0 and not wrong.exists(), "it can be removed")
+    wrong.mkdir()
+    check_fails(tool("bundle", "list", **here), 4, "is no regular file", str(wrong))
+    wrong.rmdir()
+    wrong.symlink_to(few)
+    check_fails(tool("bundle", "list", **here), 4, "is no regular file", str(wrong))
 
 
 def check_aux(tool, site, folder):
@@ -559,6 +608,7 @@ def main():
         check_install(tool, site, good, folder / "install")
         check_kept(tool, site, good, folder / "install")
         check_list_and_remove(tool, site, good, folder / "install")
+        check_damaged_description(tool, site, good, folder / "install")
         check_aux(tool, site, folder / "install")
         check_names(tool, site, good, folder / "names")
         check_refused(tool, good, folder / "refused")

@@ -86,7 +86,18 @@ bool is_called(const KeptBundle& kept, const std::string& word) {
   return is_start || word == kept.path || (kept.description && word == kept.description->name);
 }
 
-Result<const KeptBundle*> find_one(const std::vector<KeptBundle>& all, const std::string& word) {
+/// Of one bundle in several layers the store's own: no other can be removed.
+const KeptBundle* own_copy(const std::vector<const KeptBundle*>& found, const std::string& root) {
+  const KeptBundle* own = nullptr;
+  for (const KeptBundle* kept : found) {
+    if (kept->identity != found.front()->identity) return nullptr;
+    if (kept->layer == root) own = kept;
+  }
+  return own;
+}
+
+Result<const KeptBundle*> find_one(const std::vector<KeptBundle>& all, const std::string& word,
+                                   const std::string& root) {
   std::vector<const KeptBundle*> found;
   for (const KeptBundle& kept : all) {
     if (is_called(kept, word)) found.push_back(&kept);
@@ -99,6 +110,7 @@ Result<const KeptBundle*> find_one(const std::vector<KeptBundle>& all, const std
         "or more), its name or its path: {}",
         in_quotes(word), kFewestDigits, choice(all));
   }
+  if (const KeptBundle* own = own_copy(found, root)) return own;
   std::vector<std::string> paths;
   paths.reserve(found.size());
   for (const KeptBundle* kept : found) paths.push_back(kept->path);
@@ -122,7 +134,7 @@ Status remove_all(const BundleRemoveArguments& arguments, std::vector<Removal>& 
   options.dry_run = arguments.dry_run;
   std::vector<KeptBundle> wanted;
   for (const std::string& word : arguments.bundles) {
-    CUBIST_ASSIGN_OR_RETURN(const KeptBundle* one, find_one(all, word));
+    CUBIST_ASSIGN_OR_RETURN(const KeptBundle* one, find_one(all, word, store.root()));
     const bool again = std::any_of(wanted.begin(), wanted.end(), [&](const KeptBundle& other) {
       return other.path == one->path;
     });
@@ -137,8 +149,13 @@ Status remove_all(const BundleRemoveArguments& arguments, std::vector<Removal>& 
   return {};
 }
 
+/// That it was broken is why it has no name here, and no failure of the run: no `error`.
 Json removal_json(const Removal& one) {
   Json json = kept_json(one.kept);
+  if (one.kept.error) {
+    json.erase("error");
+    json["problem"] = one.kept.error->message();
+  }
   json["removed_manifests"] = one.removed.manifests;
   json["kernels_elsewhere"] = one.removed.kernels_elsewhere;
   return json;
@@ -148,8 +165,7 @@ void print_removal(const Removal& one, bool dry_run) {
   const char* verb = dry_run ? "would remove" : "removed";
   std::printf("%s %s: %s bytes", verb, one.kept.path.c_str(),
               with_commas(one.kept.file_bytes).c_str());
-  if (one.kept.description) {
-    const std::size_t kernels = one.kept.description->kernels.size();
+  if (const std::size_t kernels = one.kept.served.size(); kernels > 0) {
     std::printf("; %s of its %s kernels are still served by the rest of the store",
                 with_commas(one.removed.kernels_elsewhere).c_str(), with_commas(kernels).c_str());
   }

@@ -83,7 +83,8 @@ install' and 'cubist pull' brought: identity, name, kernels, size, when it was l
 installed, pulled or relied on by either (which is what 'cubist gc' goes by), manifests.
 Reads their directories, hashes no kernel ('cubist verify' does) and writes nothing.
 
-Ends with 4 if one is broken; the others are listed all the same.
+Ends with 4 if one is broken, or named after another bundle's identity; the others are listed
+all the same.
 
 Examples:
   cubist bundle list
@@ -92,8 +93,9 @@ Examples:
 constexpr const char* kRemoveHelp =
     R"(Removes bundles from the store, each named by its identity (the first 6 digits or more), its
 name or its path. As in 'cubist gc', one that a running program serves kernels from stays (exit
-code 6), and so does one with a kernel that --pin keeps (exit code 2); nothing is removed from a
-layer below. Whether all that are named exist is looked at before the first goes.
+code 6), and so does one with a kernel that --pin keeps (exit code 2), also where the rest of it
+is broken; nothing is removed from a layer below. Whether all that are named exist is looked at
+before the first goes.
 
 Says how many of its kernels the rest of the store serves still. Its manifests stay, so that
 'cubist fetch --manifest NAME' can get the kernels elsewhere; --manifests removes those in the

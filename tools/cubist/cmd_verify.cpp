@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
+#include "bundle/kept_bundles.h"
 #include "command.h"
 #include "cubin/cross_check.h"
 #include "fetch_support.h"
@@ -155,10 +156,30 @@ Status set_revoked_aside(Verification& verification, bool of_set) {
   return {};
 }
 
+/// Bundles that serve kernels although what else is in them is damaged: serving looks at the
+/// directory alone, so nothing else tells.
+Status add_broken_bundles(const Store& store, std::vector<EntryToCheck>& entries) {
+  CUBIST_ASSIGN_OR_RETURN(const auto kept, bundle::list_kept_bundles(store));
+  for (const bundle::KeptBundle& one : kept) {
+    if (!one.error) continue;
+    const bool told = std::any_of(entries.begin(), entries.end(), [&](const EntryToCheck& entry) {
+      return entry.broken_bundle && entry.path == one.path;
+    });
+    if (told) continue;
+    EntryToCheck entry;
+    entry.path = one.path;
+    entry.broken_bundle = one.error;
+    entry.still_serves = true;
+    entries.push_back(std::move(entry));
+  }
+  return {};
+}
+
 Status find_what_to_check(const VerifyArguments& arguments, const Store& store,
                           Verification& verification) {
   if (arguments.manifest.empty() && arguments.working_set.empty()) {
     CUBIST_ASSIGN_OR_RETURN(verification.entries, list_entries(store, verification.strangers));
+    CUBIST_RETURN_IF_ERROR(add_broken_bundles(store, verification.entries));
     return set_revoked_aside(verification, false);
   }
   CUBIST_ASSIGN_OR_RETURN(auto records, wanted_records(arguments, verification));
@@ -280,6 +301,7 @@ Status repair(const VerifyArguments& arguments, const CommonOptions& common, con
     // No manifest says what it should be, so a broken one is of no use to anybody.
     if (!entry.path.starts_with(store.root() + "/") || entry.bundle != nullptr) continue;
     if (entry.broken_bundle && entry.broken_bundle->code() != StatusCode::kIntegrity) continue;
+    if (entry.still_serves) continue;
     const int depth = entry.broken_bundle ? kStoreFileDepth : kEntryDepth;
     if (unlink_in_store(entry.path, depth) == 0 ||
         (errno == EISDIR && put_folder_aside(entry.path, kEntryDepth))) {
@@ -433,6 +455,13 @@ Status left_broken(const Verification& verification, const Store& store) {
     const std::string& path = verification.entries[findings[i].entry].path;
     if (verification.is_healed(i) || verification.is_removed(path)) continue;
     if (findings[i].bytes_are_right) return wrong_statement(path);
+    if (verification.entries[findings[i].entry].still_serves) {
+      return fail(
+          findings[i].error.code(),
+          "{}; its kernels serve all the same, so it was left as it is: install or pull the "
+          "bundle again",
+          findings[i].error.message());
+    }
     if (verification.entries[findings[i].entry].broken_bundle) {
       return fail(
           findings[i].error.code(),
