@@ -18,6 +18,20 @@ bool same_release(const Pack& a, const Pack& b) {
          a.family == b.family && a.revision == b.revision && a.param_layout == b.param_layout;
 }
 
+/// Fields but name and version in which packs are no one release: "license ('MIT' and 'BSD')".
+std::string differences(const Pack& a, const Pack& b) {
+  std::string text;
+  const auto note = [&](std::string_view field, std::string_view one, std::string_view other) {
+    if (one == other) return;
+    text += fmt::format("{}{} ('{}' and '{}')", text.empty() ? "" : ", ", field, one, other);
+  };
+  note("license", a.license, b.license);
+  note("family", to_string(a.family), to_string(b.family));
+  note("revision", to_string(a.revision), to_string(b.revision));
+  note("param_layout", to_string(a.param_layout), to_string(b.param_layout));
+  return text;
+}
+
 class Merger {
  public:
   /// The same bytes need the same driver, whoever says so: the higher word counts.
@@ -33,6 +47,7 @@ class Merger {
   }
 
   Status add(Pack pack) {
+    CUBIST_RETURN_IF_ERROR(refuse_namesake(pack));
     const std::vector<KernelRecord> kernels = std::exchange(pack.kernels, {});
     Release& release = release_of(pack);
     if (kernels.empty()) pack_for(release, pack.min_driver);
@@ -66,6 +81,19 @@ class Merger {
     std::vector<std::size_t> packs;  ///< in the result
     std::unordered_map<std::string, Sha256Digest> paths;
   };
+
+  /// Packs that are told apart by nothing a name is made from, and yet are not one release.
+  Status refuse_namesake(const Pack& pack) const {
+    for (const Release& other : releases_) {
+      if (other.head.name != pack.name || other.head.version != pack.version) continue;
+      if (same_release(other.head, pack)) return {};
+      return fail(StatusCode::kManifestInvalid,
+                  "the merged manifest: two packs are called '{}', version '{}', but differ in {}; "
+                  "give one of them another name or version where it is from, then merge",
+                  pack.name, pack.version, differences(other.head, pack));
+    }
+    return {};
+  }
 
   Release& release_of(const Pack& pack) {
     const auto same = std::find_if(releases_.begin(), releases_.end(), [&](const Release& other) {

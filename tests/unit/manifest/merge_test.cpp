@@ -85,6 +85,23 @@ TEST_CASE("packs of one name and another release are kept apart") {
   CHECK(merged->dropped == 0);
 }
 
+TEST_CASE(
+    "packs of one name and version that are not one are refused with what differs and what to do") {
+  const Manifest a = sample();
+  Manifest b = sample();
+  b.packs[0].license = "BSD-3-Clause";
+  b.packs[0].param_layout = ParamLayout::kTrtllmGenFmha1280 == a.packs[0].param_layout
+                                ? ParamLayout::kCubistDecode1
+                                : ParamLayout::kTrtllmGenFmha1280;
+  const auto merged = merge_manifests(std::vector{a, b}, "m");
+  REQUIRE_FALSE(merged.has_value());
+  CHECK(merged.error().code() == StatusCode::kManifestInvalid);
+  for (const char* words :
+       {"'pack-a'", "license ('", "'BSD-3-Clause'", "param_layout ('", "another name or version"}) {
+    CHECK(merged.error().message().find(words) != std::string::npos);
+  }
+}
+
 TEST_CASE("one path for two artifacts of one release is refused") {
   const Manifest a = sample();
   Manifest b = sample();
