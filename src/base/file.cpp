@@ -11,6 +11,8 @@
 #include <system_error>
 #include <type_traits>
 
+#include "base/secrets.h"
+
 namespace cubist {
 namespace {
 
@@ -108,8 +110,9 @@ UniqueFd::~UniqueFd() {
 
 Error errno_error(std::string_view what, const std::string& path, int error_number) {
   const StatusCode code = error_number == ENOENT ? StatusCode::kNotFound : StatusCode::kIo;
-  return Error(
-      code, fmt::format("{} '{}': {}", what, path, std::generic_category().message(error_number)));
+  // What is in the place of a path may be a URL with credentials.
+  return Error(code, fmt::format("{} '{}': {}", what, shown_value(path),
+                                 std::generic_category().message(error_number)));
 }
 
 Result<UniqueFd> open_regular_file(const std::string& path) {

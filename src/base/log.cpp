@@ -8,6 +8,8 @@
 #include <mutex>
 #include <string_view>
 
+#include "base/secrets.h"
+
 namespace cubist {
 namespace {
 
@@ -69,8 +71,9 @@ void set_log_level(LogLevel level) { current_level() = level; }
 
 LogLevel log_level() { return current_level(); }
 
-void log_message(LogLevel level, std::string_view message) {
+void log_message(LogLevel level, std::string_view text) {
   if (level < log_level()) return;
+  const std::string message = without_credentials(text);
   const std::lock_guard lock(sink().mutex);
   if (sink().custom) {
     sink().custom(level, message);

@@ -7,6 +7,7 @@
 
 #include "base/environment.h"
 #include "base/file.h"
+#include "base/secrets.h"
 #include "document/document.h"
 #include "document/json_text.h"
 
@@ -20,50 +21,76 @@ std::string expand_path(const DocumentNode& node, const std::string& text, std::
     return std::string(home) + text.substr(1);
   }
   if (!text.starts_with('/')) {
-    node.complain(fmt::format("{} is no absolute path; write /PATH or ~/PATH", in_quotes(text)));
+    node.complain(
+        fmt::format("{} is no absolute path; write /PATH or ~/PATH", in_quotes(shown_value(text))));
   }
   return text;
 }
 
+struct Item {
+  DocumentNode node;
+  std::string text;
+};
+
+/// The texts of a list; each item that is none is complained about (null has been by now).
+std::vector<Item> texts_of(const DocumentNode& node) {
+  std::vector<Item> found;
+  for (const DocumentNode& item : node.items()) {
+    std::string text;
+    if (item.read(text)) found.push_back({item, std::move(text)});
+  }
+  return found;
+}
+
+void refuse_colon(const DocumentNode& node, const std::string& path) {
+  if (path.find(':') == std::string::npos) return;
+  node.complain(fmt::format("{} holds a ':', which separates paths", in_quotes(shown_value(path))));
+}
+
 void read_paths(const DocumentNode& node, std::string_view home, std::vector<std::string>& out) {
-  if (!node.read_strings(out)) return;
-  const std::vector<DocumentNode> items = node.items();
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = expand_path(items[i], out[i], home);
-    if (out[i].find(':') != std::string::npos) {
-      items[i].complain(fmt::format("{} holds a ':', which separates paths", in_quotes(out[i])));
-    }
+  for (const Item& item : texts_of(node)) {
+    out.push_back(expand_path(item.node, item.text, home));
+    refuse_colon(item.node, out.back());
   }
 }
 
+void read_word(const Item& item, std::string_view home, std::vector<std::string>& out) {
+  out.push_back(item.text.starts_with("~/") ? expand_path(item.node, item.text, home) : item.text);
+  const std::string& word = out.back();
+  if (word.empty()) item.node.complain("an empty text means nothing here");
+  if (word.find_first_of(kWhiteSpace) == std::string::npos) return;
+  item.node.complain(fmt::format("{} holds white space, which separates one from the next",
+                                 in_quotes(shown_value(word))));
+}
+
 void read_words(const DocumentNode& node, std::string_view home, std::vector<std::string>& out) {
-  if (!node.read_strings(out)) return;
-  const std::vector<DocumentNode> items = node.items();
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    if (out[i].starts_with("~/")) out[i] = expand_path(items[i], out[i], home);
-    if (out[i].empty()) items[i].complain("an empty text means nothing here");
-    if (out[i].find_first_of(kWhiteSpace) == std::string::npos) continue;
-    items[i].complain(
-        fmt::format("{} holds white space, which separates one from the next", in_quotes(out[i])));
-  }
+  for (const Item& item : texts_of(node)) read_word(item, home, out);
 }
 
 /// Public keys, or their files, which must not depend on where a command runs.
 void read_keys(const DocumentNode& node, std::string_view home, std::vector<std::string>& out) {
-  read_words(node, home, out);
-  const std::vector<DocumentNode> items = node.items();
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    if (out[i].ends_with(".pub")) out[i] = expand_path(items[i], out[i], home);
+  for (const Item& item : texts_of(node)) {
+    read_word(item, home, out);
+    if (out.back().ends_with(".pub")) out.back() = expand_path(item.node, out.back(), home);
   }
 }
 
 void read_policy(const DocumentNode& node, std::string& out) {
   if (!node.read(out) || out == "allow" || out == "warn" || out == "refuse") return;
-  node.complain(fmt::format("is {}; it must be allow, warn or refuse", in_quotes(out)));
+  node.complain(
+      fmt::format("is {}; it must be allow, warn or refuse", in_quotes(shown_value(out))));
 }
 
 void read_store(const DocumentNode& node, std::string_view home, std::string& out) {
-  if (node.read(out)) out = expand_path(node, out, home);
+  if (!node.read(out)) return;
+  out = expand_path(node, out, home);
+  refuse_colon(node, out);
+}
+
+bool holds_null(const DocumentNode& node) {
+  if (!node.is_array()) return false;
+  const std::vector<DocumentNode> items = node.items();
+  return std::any_of(items.begin(), items.end(), [](const auto& item) { return !item.present(); });
 }
 
 bool holds_nul(const std::string& text) { return text.find('\0') != std::string::npos; }
@@ -84,6 +111,7 @@ class KeyReader {
     Value value;
     read(node, value);
     if (holds_nul(value)) node.complain("a text holds a NUL");
+    if (holds_null(node)) return;  // complained about
     if (document_.complaints().size() != before || before == Document::kMaxComplaints) return;
     out_.*member = std::move(value);
     out_.places.emplace(key, fmt::format("{}: {}", node.place(), node.pointer()));
@@ -152,6 +180,12 @@ Result<ReadConfiguration> load_all_of_configuration(const ConfigurationPath& pla
     const bool absent = text.error().code() == StatusCode::kNotFound &&
                         ::lstat(place.path.c_str(), &info) != 0;  // no link that leads nowhere
     if (absent && !place.required) return ReadConfiguration();
+    if (place.required && ::stat(place.path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
+      return fail(
+          StatusCode::kInvalidArgument,
+          "configuration '{}' is a folder; let CUBIST_CONFIG name a file, or nothing for none",
+          place.path);
+    }
     return forward_error(text, "configuration");
   }
   return read_configuration(*text, place.path, environment("HOME"));

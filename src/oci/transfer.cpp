@@ -111,7 +111,7 @@ class Upload {
     const bool downgraded = next && session_.url("").scheme == "https" && next->scheme != "https";
     if (!next || response.location.empty() || downgraded) {
       return fail(StatusCode::kNetwork, "{}: the registry says to go on at {}; not followed",
-                  what(), in_quotes(without_credentials(response.location)));
+                  what(), in_quotes(shown_value(response.location)));
     }
     location_ = *next;
     location_.user.clear();

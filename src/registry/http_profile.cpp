@@ -1,6 +1,7 @@
 #include <sys/stat.h>
 
 #include <cstdlib>
+#include <mutex>
 
 #include "base/log.h"
 #include "registry/http_request.h"
@@ -30,8 +31,12 @@ void read_bearer_tokens(HttpProfile& profile, const std::string& text) {
     if (sign != std::string::npos && sign != 0) {
       profile.bearer_tokens.emplace_back(entry.substr(0, sign), entry.substr(sign + 1));
     } else if (!entry.empty()) {
-      log(LogLevel::kWarning,
-          "CUBIST_BEARER_TOKEN: an entry is not of the form host=token; ignored");
+      // Every client reads the variable; once is enough to hear of it.
+      static std::once_flag once;
+      std::call_once(once, [] {
+        log(LogLevel::kWarning,
+            "CUBIST_BEARER_TOKEN: an entry is not of the form host=token; ignored");
+      });
     }
     begin = end + 1;
   }

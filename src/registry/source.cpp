@@ -48,7 +48,7 @@ Result<Source> parse_source(std::string_view text) {
     return fail(StatusCode::kInvalidArgument,
                 "source '{}' is of a kind that is not known; expected http://, https://, "
                 "oci://, pip:NAME==VERSION, a folder or a wheel",
-                without_credentials(text));
+                shown_value(text));
   }
   struct stat info {};
   if (::stat(source.location.c_str(), &info) != 0) {
@@ -56,9 +56,10 @@ Result<Source> parse_source(std::string_view text) {
       return fail(StatusCode::kInvalidArgument,
                   "source '{}' is no folder or file; a bundle in a registry is "
                   "oci://HOST/REPOSITORY:TAG, and 'cubist pull oci://...' brings all of it",
-                  without_credentials(text));
+                  shown_value(text));
     }
-    return tl::unexpected<Error>(errno_error("cannot use as a source", source.location, errno));
+    return tl::unexpected<Error>(
+        errno_error("cannot use as a source", shown_value(source.location), errno));
   }
   source.kind = S_ISDIR(info.st_mode) ? Source::Kind::kFolder : Source::Kind::kZip;
   return source;
@@ -66,10 +67,10 @@ Result<Source> parse_source(std::string_view text) {
 
 std::string to_string(const Source& source) {
   if (source.kind == Source::Kind::kPip) return std::string(kPipScheme) + source.location;
-  if (source.kind == Source::Kind::kOci) return without_credentials(source.location);
+  if (source.kind == Source::Kind::kOci) return shown_value(source.location);
   if (!looks_like_url(source.location)) return source.location;
   const auto url = parse_url(source.location);
-  return url ? url->shown() : without_credentials(source.location);
+  return url ? url->shown() : shown_value(source.location);
 }
 
 bool needs_network(const Source& source) {

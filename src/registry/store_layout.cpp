@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/environment.h"
+#include "base/secrets.h"
 #include "registry/environment_names.h"
 
 namespace cubist {
@@ -43,10 +44,24 @@ std::string absolute_folder(const std::string& path) {
   return text;
 }
 
+/// As a path it would be a folder below the current one, with the URL's password for a name.
+Status refuse_url(std::string_view origin, std::string_view path) {
+  if (path.find("://") == std::string_view::npos) return {};
+  return fail(StatusCode::kInvalidArgument,
+              "{} is '{}', a URL, but a store is a folder; name one (files come from servers by "
+              "CUBIST_SOURCES or --source)",
+              origin, shown_value(path));
+}
+
 Result<std::string> root_folder(std::string_view root_override) {
-  if (!root_override.empty()) return absolute_folder(std::string(root_override));
-  if (const std::string set = environment("CUBIST_STORE"); !set.empty())
+  if (!root_override.empty()) {
+    CUBIST_RETURN_IF_ERROR(refuse_url("the store", root_override));
+    return absolute_folder(std::string(root_override));
+  }
+  if (const std::string set = environment("CUBIST_STORE"); !set.empty()) {
+    CUBIST_RETURN_IF_ERROR(refuse_url(environment_origin("CUBIST_STORE"), set));
     return absolute_folder(set);
+  }
   // The XDG specification asks to ignore a relative path here.
   if (const std::string xdg = environment("XDG_CACHE_HOME"); xdg.starts_with('/')) {
     return absolute_folder(xdg + "/cubist");
@@ -66,6 +81,7 @@ Result<StoreOptions> store_options_from_environment(std::string_view root_overri
   StoreOptions options;
   CUBIST_ASSIGN_OR_RETURN(options.root, root_folder(root_override));
   for (const std::string& base : environment_list("CUBIST_STORE_BASE", ":")) {
+    CUBIST_RETURN_IF_ERROR(refuse_url(environment_origin("CUBIST_STORE_BASE"), base));
     options.base_roots.push_back(absolute_folder(base));
   }
   return options;

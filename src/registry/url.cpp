@@ -26,7 +26,7 @@ Result<Url> take_apart(const CurlUrl& handle, std::string_view shown) {
   url.scheme = part(handle, CURLUPART_SCHEME);
   if (url.scheme != "http" && url.scheme != "https") {
     return fail(StatusCode::kInvalidArgument, "'{}' is not an http or https URL",
-                without_credentials(shown));
+                shown_value(shown));
   }
   url.host = part(handle, CURLUPART_HOST);
   std::transform(url.host.begin(), url.host.end(), url.host.begin(), [](unsigned char c) {
@@ -42,15 +42,14 @@ Result<Url> take_apart(const CurlUrl& handle, std::string_view shown) {
   }
   url.text = part(handle, CURLUPART_URL);
   if (url.host.empty() || url.text.empty()) {
-    return fail(StatusCode::kInvalidArgument, "'{}' is not a usable URL",
-                without_credentials(shown));
+    return fail(StatusCode::kInvalidArgument, "'{}' is not a usable URL", shown_value(shown));
   }
   return url;
 }
 
 Error bad_url(std::string_view text) {
   return Error(StatusCode::kInvalidArgument,
-               fmt::format("'{}' is not a usable URL", without_credentials(text)));
+               fmt::format("'{}' is not a usable URL", shown_value(text)));
 }
 
 }  // namespace
@@ -110,23 +109,6 @@ Result<Url> url_below(const Url& folder, std::string_view relative_path) {
   url.user = folder.user;
   url.password = folder.password;
   return url;
-}
-
-std::string without_credentials(std::string_view text) {
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t slashes = text.find("://", at);
-    if (slashes == std::string_view::npos) return out.append(text.substr(at));
-    const std::size_t begin = slashes + 3;
-    const std::size_t end = std::min(text.find_first_of("/?#'\" \t\r\n", begin), text.size());
-    const std::size_t sign = text.substr(begin, end - begin).rfind('@');
-    out.append(text.substr(at, begin - at));
-    if (sign != std::string_view::npos) out.append("***@");
-    const std::size_t rest = sign == std::string_view::npos ? begin : begin + sign + 1;
-    out.append(text.substr(rest, end - rest));
-    at = end;
-  }
-  return out;
 }
 
 }  // namespace cubist

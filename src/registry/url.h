@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/secrets.h"
 
 namespace cubist {
 
@@ -37,8 +38,5 @@ Result<Url> resolve_url(const Url& base, std::string_view reference);
 
 /// The file at a relative "/"-separated path below a folder; every segment is escaped as needed.
 Result<Url> url_below(const Url& folder, std::string_view relative_path);
-
-/// Text from elsewhere (curl, pip) with "user:password@" in URLs blotted out.
-std::string without_credentials(std::string_view text);
 
 }  // namespace cubist

@@ -10,6 +10,8 @@
 
 #include <fmt/ranges.h>
 
+#include "base/environment.h"
+#include "base/secrets.h"
 #include "registry/store_layout.h"
 
 namespace cubist::runtime {
@@ -31,12 +33,8 @@ fs::path own_folder() {
 }
 
 void add_environment(std::vector<std::string>& folders) {
-  const char* text = std::getenv("CUBIST_MANIFESTS");
-  std::string_view rest = text == nullptr ? "" : text;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find(':'), rest.size());
-    if (end > 0) folders.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+  for (std::string& folder : environment_list("CUBIST_MANIFESTS", ":")) {
+    folders.push_back(std::move(folder));
   }
 }
 
@@ -119,12 +117,14 @@ Result<std::string> find_manifest(std::string_view name, std::string_view store_
     if (is_file(path) && !is_linked_in_store(path, store_folders)) return path.string();
   }
   const std::vector<std::string> shipped = shipped_manifests();
+  std::vector<std::string> shown;
+  for (const std::string& folder : folders) shown.push_back(shown_value(folder));
   return fail(
       StatusCode::kNotFound,
       "no shipped manifest is called '{}'; there is {}. Looked for {}.json in {}; give a file's "
       "path, or set CUBIST_MANIFESTS to the folder it lies in",
       name, shipped.empty() ? "none" : fmt::format("{}", fmt::join(shipped, ", ")), name,
-      fmt::join(folders, ", "));
+      fmt::join(shown, ", "));
 }
 
 std::vector<std::string> shipped_manifests() {

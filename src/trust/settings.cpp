@@ -1,6 +1,7 @@
 #include "trust/settings.h"
 
 #include "base/environment.h"
+#include "base/secrets.h"
 #include "document/json_text.h"
 
 namespace cubist::trust {
@@ -12,7 +13,7 @@ Result<std::optional<Policy>> policy_from(const char* name) {
   const std::optional<Policy> policy = parse_policy(value);
   if (policy) return policy;
   return fail(StatusCode::kInvalidArgument, "{} is {}; it must be allow, warn or refuse",
-              environment_origin(name), in_quotes(value));
+              environment_origin(name), in_quotes(shown_value(value)));
 }
 
 void note_origin(const char* name, std::string& origin) {

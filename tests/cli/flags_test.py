@@ -53,7 +53,7 @@ def check_empty(tool, folder):
 
 
 def check_usage(tool, _):
-    for arguments, word in ((["list", "--colour"], "--colour"), (["nonesuch"], "subcommand"), (["map"], "manifest"),
+    for arguments, word in ((["list", "--colour"], "--colour"), (["nonesuch"], "'nonesuch' is no command"), (["map"], "manifest"),
                             ([*SET, "--seed"], "--seed"), ([], "subcommand")):
         refused(tool, arguments, word)
     for arguments in (["--help"], ["list", "--help", "--json"], ["--version"]):

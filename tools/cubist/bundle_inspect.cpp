@@ -57,7 +57,7 @@ Result<Inspected> inspect(const BundleInspectArguments& arguments) {
   const bool remote = looks_like_url(arguments.location);
   if (remote && arguments.offline) {
     return fail(StatusCode::kOffline, "'{}' needs the network, and --offline was given",
-                without_credentials(arguments.location));
+                shown_value(arguments.location));
   }
   std::unique_ptr<HttpClient> client;
   std::shared_ptr<RandomAccess> file;

@@ -119,7 +119,7 @@ Result<InstalledBundle> install(const BundleInstallArguments& arguments,
     return fail(StatusCode::kInvalidArgument,
                 "'{}' is a URL, and install uses no network; fetch kernels from it with 'cubist "
                 "fetch --source', or download it first",
-                without_credentials(arguments.file));
+                shown_value(arguments.file));
   }
   CUBIST_ASSIGN_OR_RETURN(auto file, open_file_access(arguments.file));
   CUBIST_ASSIGN_OR_RETURN(const auto opened, bundle::Bundle::open(std::move(file)));

@@ -68,7 +68,7 @@ std::string pull_hint(const FetchArguments& arguments) {
                    [](const std::string& source) { return source.starts_with("oci:"); });
   if (registry == arguments.source.sources.end()) return "";
   return fmt::format("; 'cubist pull {}' brings a whole bundle, its manifest too",
-                     without_credentials(*registry));
+                     shown_value(*registry));
 }
 
 /// Up to five names that contain or begin like the wanted one.

@@ -1,4 +1,6 @@
 #include "command.h"
+
+#include "base/secrets.h"
 #include "print_json.h"
 
 #include <cstdio>
@@ -20,7 +22,7 @@ ExitCode report_error(const CommonOptions& common, const Error& error) {
 }
 
 ExitCode print_error(const Error& error) {
-  std::fprintf(stderr, "cubist: error: %s\n", error.message().c_str());
+  std::fprintf(stderr, "cubist: error: %s\n", without_credentials(error.message()).c_str());
   return exit_code_for(error.code());
 }
 

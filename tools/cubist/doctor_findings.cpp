@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/environment.h"
+#include "base/secrets.h"
 #include "config/configuration.h"
 #include "document/json_text.h"
 #include "manifest_names.h"
@@ -37,6 +38,40 @@ bool is_folder(const std::string& path) {
   return fs::is_directory(path, error);
 }
 
+constexpr const char* kSourceKinds =
+    "http://, https://, oci://, pip:NAME==VERSION, a folder or a wheel";
+constexpr const char* kKeyKinds = "minisign public keys (RW...), or .pub files";
+constexpr const char* kSignedFiles = "files that a trusted key signed";
+
+/// What a key of the configuration file takes.
+std::string allowed_of(std::string_view pointer) {
+  constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+      {"/manifests", "folders: absolute or from ~/, without ':'"},
+      {"/store", "a folder: absolute or from ~/, without ':'"},
+      {"/base_stores", "folders: absolute or from ~/, without ':'"},
+      {"/sources",
+       "texts without white space: http://, https://, oci://, pip:NAME==VERSION, a "
+       "folder or a wheel"},
+      {"/trusted_keys", "minisign public keys (RW...), or .pub files"},
+      {"/key_statements", "files that a trusted key signed: absolute or from ~/"},
+      {"/revocations", "files that a trusted key signed: absolute or from ~/"},
+      {"/manifest_signatures", "allow, warn, refuse"},
+      {"/foreign_store", "allow, warn, refuse"},
+  };
+  const std::string_view key = pointer.substr(0, pointer.find('/', 1));
+  for (const auto& [name, kind] : kKinds) {
+    if (key == name) return std::string(kind);
+  }
+  return "";
+}
+
+/// What a complaint has in quotes, where that is its first word or what it "is".
+std::string quoted_in(std::string_view problem) {
+  if (problem.starts_with("is ")) problem.remove_prefix(3);
+  const std::size_t end = problem.starts_with('\'') ? problem.find("'", 1) : std::string_view::npos;
+  return std::string(end == std::string_view::npos ? "" : problem.substr(1, end - 1));
+}
+
 /// "FILE:LINE: /key: what is wrong"; whatever else is a problem with the file as a whole.
 Finding of_complaint(const Error& complaint) {
   const std::string& file = applied_configuration().file;
@@ -53,6 +88,8 @@ Finding of_complaint(const Error& complaint) {
   }
   finding.setting = message.substr(0, text);
   finding.problem = message.substr(text + 2);
+  finding.found = quoted_in(finding.problem);
+  finding.allowed = allowed_of(finding.setting.substr(pointer + 2));
   return finding;
 }
 
@@ -98,8 +135,8 @@ void check_sources(Findings& findings) {
     if (source) {
       good += (good.empty() ? "" : " ") + text;
     } else {
-      findings.push_back({true, environment_origin("CUBIST_SOURCES"), "", source.error().message(),
-                          "", how_to_change("CUBIST_SOURCES")});
+      findings.push_back({true, environment_origin("CUBIST_SOURCES"), shown_value(text),
+                          source.error().message(), kSourceKinds, how_to_change("CUBIST_SOURCES")});
     }
   }
   if (!environment("CUBIST_SOURCES").empty()) ::setenv("CUBIST_SOURCES", good.c_str(), 1);
@@ -132,12 +169,11 @@ class TrustCheck {
 
   trust::Settings run(Findings& findings) {
     const trust::Origins& origins = wanted_.origins;
-    take("--trusted-key", origins.trusted_keys, &trust::Settings::trusted_keys,
-         "minisign public keys (RW...), or .pub files", findings);
-    take("", origins.key_statements, &trust::Settings::key_statements,
-         "files that a trusted key signed", findings);
-    take("--revocations", origins.revocations, &trust::Settings::revocations,
-         "files that a trusted key signed", findings);
+    take("--trusted-key", origins.trusted_keys, &trust::Settings::trusted_keys, kKeyKinds,
+         findings);
+    take("", origins.key_statements, &trust::Settings::key_statements, kSignedFiles, findings);
+    take("--revocations", origins.revocations, &trust::Settings::revocations, kSignedFiles,
+         findings);
     return good_;
   }
 
@@ -178,8 +214,9 @@ class TrustCheck {
     for (const auto& [one, error] : bad) {
       std::string problem = error.message();
       if (problem.starts_with(origin + ": ")) problem.erase(0, origin.size() + 2);
-      // The value is in the problem, unless it is a secret key.
-      findings.push_back({true, origin, "", problem, allowed,
+      // A value that the problem does not show is a secret key.
+      const bool is_shown = problem.find(one) != std::string::npos;
+      findings.push_back({true, origin, is_shown ? shown_value(one) : "", problem, allowed,
                           origin == flag ? "correct the flag or leave it out"
                                          : "correct it or take it out of the list"});
     }
@@ -252,7 +289,9 @@ Findings find_wrong_settings(const std::vector<Error>& complaints) {
 
 std::string to_text(const Finding& finding) {
   std::string text = finding.setting + ": ";
-  if (!finding.found.empty()) text += fmt::format("found {}, which ", in_quotes(finding.found));
+  const bool says_itself = finding.problem.find(in_quotes(finding.found)) != std::string::npos;
+  if (!finding.found.empty() && !says_itself)
+    text += fmt::format("found {}, which ", in_quotes(finding.found));
   text += finding.problem;
   if (!finding.allowed.empty()) text += "; allowed: " + finding.allowed;
   return text + "; next: " + finding.next_step;

@@ -9,9 +9,11 @@
 #include <string_view>
 
 #include "base/environment.h"
+#include "base/secrets.h"
 #include "driver/device_query.h"
 #include "manifest_names.h"
 #include "model/cuda_version.h"
+#include "registry/environment_names.h"
 #include "registry/pip_settings.h"
 #include "registry/store_status.h"
 #include "settings.h"
@@ -142,26 +144,98 @@ DoctorReport::Pip look_at_pip() {
   return pip;
 }
 
+/// Whether a value could be more than a path or a word: a URL, somebody's name and password, a
+/// secret key in the place of a public one.
+bool may_hold_secrets(const std::string& name, const std::string& value) {
+  constexpr std::size_t kPublicKeyLength = 56;
+  if (name.find("TOKEN") != std::string::npos) return true;
+  if (value.find_first_of("@?") != std::string::npos || value.find("://") != std::string::npos) {
+    return true;
+  }
+  if (name != "CUBIST_TRUSTED_KEYS") return false;
+  const auto keys = environment_list(name.c_str(), kWhiteSpace);
+  return std::any_of(keys.begin(), keys.end(), [](const std::string& key) {
+    return key.size() > kPublicKeyLength && !key.ends_with(".pub");
+  });
+}
+
+/// What the environment has, without what flags and the configuration file put there.
 std::vector<std::pair<std::string, std::string>> look_at_environment() {
+  const std::vector<std::string> unknown = unknown_environment_names(environ);
+  const auto is_in = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
   std::vector<std::pair<std::string, std::string>> found;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     if (!text.starts_with("CUBIST_")) continue;
     const std::size_t equals = std::min(text.find('='), text.size());
     const std::string name(text.substr(0, equals));
-    const auto& configured = applied_configuration().variables;
-    if (std::find(configured.begin(), configured.end(), name) != configured.end()) continue;
-    const bool secret = name.find("TOKEN") != std::string::npos;
-    found.emplace_back(name, secret ? "(set)" : text.substr(std::min(equals + 1, text.size())));
+    if (is_in(applied_configuration().variables, name) || environment_origin(name) != name) {
+      continue;
+    }
+    std::string value(text.substr(std::min(equals + 1, text.size())));
+    // Nobody knows what a variable that is not ours holds.
+    if (is_in(unknown, name) || may_hold_secrets(name, value)) value = "(set)";
+    found.emplace_back(name, std::move(value));
   }
   std::sort(found.begin(), found.end());
   return found;
 }
 
+/// Values of ours that may hold secrets, and the parts of lists, longest first.
+std::vector<std::string> secret_values() {
+  std::vector<std::string> values;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::size_t equals = text.find('=');
+    if (!text.starts_with("CUBIST_") || equals == std::string_view::npos) continue;
+    const std::string name(text.substr(0, equals));
+    std::string value(text.substr(equals + 1));
+    if (value.empty() || !may_hold_secrets(name, value)) continue;
+    for (std::string& part : environment_list(name.c_str(), " \t\r\n\v\f:,")) {
+      if (part.find_first_of("@?=") != std::string::npos) values.push_back(std::move(part));
+    }
+    values.push_back(std::move(value));
+  }
+  std::sort(values.begin(), values.end(),
+            [](const auto& a, const auto& b) { return a.size() > b.size(); });
+  return values;
+}
+
+/// Whatever got into the texts: the report names no server.
+void hide_servers(const std::vector<std::string>& secrets, DoctorReport& report) {
+  const auto hide = [&](std::string& text) {
+    text = without_servers(text);
+    for (const std::string& secret : secrets) {
+      for (std::size_t at = 0; (at = text.find(secret, at)) != std::string::npos; at += 3) {
+        text.replace(at, secret.size(), "...");
+      }
+    }
+  };
+  for (Finding& finding : report.findings) {
+    hide(finding.setting);
+    hide(finding.found);
+    hide(finding.problem);
+    hide(finding.next_step);
+  }
+  for (DoctorReport::ManifestState& manifest : report.manifests) {
+    hide(manifest.path);
+    hide(manifest.problem);
+  }
+  for (std::string& layer : report.store.base_layers) hide(layer);
+  for (std::string* text :
+       {&report.store.root, &report.store.problem, &report.trust.problem, &report.trust.retired,
+        &report.pip.problem, &report.driver.library, &report.driver.problem,
+        &report.driver.devices_problem, &report.configuration_file}) {
+    hide(*text);
+  }
+}
+
 /// What a variable names and cannot be used: the commands that need it say so, the others work.
 void add_broken_tool(const char* name, const std::string& problem, std::vector<Finding>& findings) {
   if (environment(name).empty() || problem.empty()) return;
-  findings.push_back({false, name, environment(name), "cannot be used: " + problem, "",
+  findings.push_back({false, name, shown_value(environment(name)), "cannot be used: " + problem, "",
                       fmt::format("correct {} or unset it", name)});
 }
 
@@ -174,6 +248,7 @@ std::string system_text() {
 }  // namespace
 
 DoctorReport make_doctor_report(const std::string& store_override) {
+  const std::vector<std::string> secrets = secret_values();  // before what is wrong is unset
   DoctorReport report;
   report.version = CUBIST_VERSION_STRING;
   report.compiler = __VERSION__;
@@ -192,6 +267,7 @@ DoctorReport make_doctor_report(const std::string& store_override) {
   }
   report.pip = look_at_pip();
   add_broken_tool("CUBIST_PYTHON", report.pip.problem, report.findings);
+  hide_servers(secrets, report);
   return report;
 }
 

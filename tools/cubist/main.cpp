@@ -15,6 +15,7 @@
 #include "settings.h"
 #include "standard_output.h"
 #include "trust_options.h"
+#include "usage_error.h"
 
 namespace cubist::tools {
 namespace {
@@ -110,11 +111,9 @@ ExitCode run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     // --help and --version arrive here too, with exit code 0.
-    if (error.get_exit_code() == 0 || !asks_for_json(argc, argv)) {
-      return app.exit(error) == 0 ? exit_code : ExitCode::kUsage;
-    }
-    common.json = true;
-    return report_error(common, Error(StatusCode::kInvalidArgument, error.what()));
+    if (error.get_exit_code() == 0) return app.exit(error) == 0 ? exit_code : ExitCode::kUsage;
+    common.json = asks_for_json(argc, argv);
+    return report_error(common, Error(StatusCode::kInvalidArgument, usage_message(app, error)));
   }
   return exit_code;
 }

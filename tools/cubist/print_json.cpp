@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/secrets.h"
 #include "command.h"
 
 namespace cubist::tools {
@@ -13,7 +14,7 @@ void print_json(const nlohmann::ordered_json& document) {
 nlohmann::ordered_json error_json(const Error& error) {
   return {{"code", to_string(error.code())},
           {"exit_code", static_cast<int>(exit_code_for(error.code()))},
-          {"message", error.message()}};
+          {"message", without_credentials(error.message())}};
 }
 
 std::string error_json_text(const Error& error) {
