@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <map>
 
+#include "base/secrets.h"
+
 namespace cubist {
 namespace {
 
@@ -26,7 +28,9 @@ std::vector<std::string> environment_list(const char* name, std::string_view sep
   for (std::size_t begin = text.find_first_not_of(separators); begin != std::string_view::npos;) {
     std::size_t end = std::min(text.find_first_of(separators, begin), text.size());
     // A URL among folders is none of them, but one mistake, and messages must know it as a URL.
-    if (text.substr(end).starts_with("://")) end = std::min(text.find(":/", end + 3), text.size());
+    if (text.substr(end).starts_with("://") && begins_as_url(text.substr(begin))) {
+      end = std::min(text.find(":/", end + 3), text.size());
+    }
     list.emplace_back(text.substr(begin, end - begin));
     begin = text.find_first_not_of(separators, end);
   }

@@ -1,6 +1,7 @@
 #include "base/secrets.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace cubist {
 namespace {
@@ -35,6 +36,13 @@ std::size_t bare_user_info_of(std::string_view value) {
 }
 
 }  // namespace
+
+bool begins_as_url(std::string_view text) {
+  const std::string_view scheme = text.substr(0, text.find("://"));
+  return !scheme.empty() && scheme.size() < text.size() &&
+         std::all_of(scheme.begin(), scheme.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '+' || c == '-'; });
+}
 
 std::string without_credentials(std::string_view text) {
   std::string out;

@@ -7,6 +7,9 @@ namespace cubist {
 
 // What people may see of a text that could hold credentials: three views, each hiding more.
 
+/// Whether a scheme and "://" are in front: "https://h", but not "/folder://x".
+bool begins_as_url(std::string_view text);
+
 /// Any text, of ours or from elsewhere (curl, pip), with "user:password@" and the query of each URL
 /// blotted out: what errors and log lines are printed as.
 std::string without_credentials(std::string_view text);

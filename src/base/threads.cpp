@@ -17,10 +17,13 @@ void join(std::thread& thread) {
   }
 }
 
+void make_room_to_throw() { static_cast<void>(std::uncaught_exceptions()); }
+
 void on_threads(std::size_t count, const std::function<void(unsigned)>& work) {
   std::exception_ptr thrown;  // the first in another thread, where it would end the process
   std::mutex mutex;
   const auto work_elsewhere = [&](unsigned number) {
+    make_room_to_throw();
     try {
       work(number);
     } catch (...) {

@@ -10,6 +10,11 @@ namespace cubist {
 /// then would end the process, or pull the work's memory from under it.
 void join(std::thread& thread);
 
+/// For a thread's beginning: what its first exception needs of memory it has from then on. Where
+/// the C++ library came with dlopen, memory that is not there when it is thrown would end the
+/// process.
+void make_room_to_throw();
+
 /// Does `work` on `count` threads at once and waits for all of them. work(0) is done by the caller,
 /// so it is done at all; where the machine gives fewer threads, those there are do it.
 ///

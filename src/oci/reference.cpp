@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/secrets.h"
 #include "document/json_text.h"
 
 namespace cubist::oci {
@@ -104,7 +105,7 @@ tl::unexpected<Error> bad(std::string_view text, std::string_view why) {
   return fail(StatusCode::kInvalidArgument,
               "{} is not usable as a reference: {}; expected oci://host[:port]/repository:tag or "
               "...@sha256:<64 hexadecimal digits>",
-              in_quotes(text), why);
+              in_quotes(shown_value(text)), why);
 }
 
 }  // namespace

@@ -94,6 +94,7 @@ void InstallQueue::do_now(Task task) {
 }
 
 void InstallQueue::work_until_stopped() {
+  make_room_to_throw();
   try {
     work();
     return;

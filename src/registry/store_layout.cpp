@@ -46,7 +46,7 @@ std::string absolute_folder(const std::string& path) {
 
 /// As a path it would be a folder below the current one, with the URL's password for a name.
 Status refuse_url(std::string_view origin, std::string_view path) {
-  if (path.find("://") == std::string_view::npos) return {};
+  if (!begins_as_url(path)) return {};
   return fail(StatusCode::kInvalidArgument,
               "{} is '{}', a URL, but a store is a folder; name one (files come from servers by "
               "CUBIST_SOURCES or --source)",

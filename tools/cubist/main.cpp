@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <new>
 #include <string_view>
 
 #include <CLI/App.hpp>
@@ -127,6 +128,13 @@ int main(int argc, char** argv) {
   open_standard_streams();
   try {
     exit_code = run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    CommonOptions common;  // there is room for it again
+    common.json = asks_for_json(argc, argv);
+    exit_code = report_error(
+        common, cubist::Error(cubist::StatusCode::kOutOfMemory,
+                              "out of memory; raise the limit (ulimit -v, the container's), or ask "
+                              "for less at once"));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "cubist: internal error: %s\n", error.what());
   }

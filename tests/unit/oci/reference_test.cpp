@@ -82,4 +82,10 @@ TEST_CASE("credentials in a reference are refused and not repeated") {
   REQUIRE_FALSE(found);
   CHECK_THAT(found.error().message(), Catch::Contains("credentials"));
   CHECK_THAT(found.error().message(), !Catch::Contains("hunter2"));
+  for (const char* wrong :
+       {"oci://u:a/hunter2@h/x:t", "oci://h/x?token=hunter2", "oci://u:hunter2@h"}) {
+    const auto refused = parse_reference(wrong);
+    REQUIRE_FALSE(refused);
+    CHECK_THAT(refused.error().message(), !Catch::Contains("hunter2"));
+  }
 }

@@ -44,6 +44,16 @@ TEST_CASE("base layers are split at colons and empty parts are skipped") {
         std::vector<std::string>{"/one", "/two"});
 }
 
+TEST_CASE("a URL is no store, but a folder may have a colon and slashes in it") {
+  for (const char* url : {"https://h/x", "oci://h/n:t", "svn+ssh://h"}) {
+    CHECK_FALSE(store_options_from_environment(url));
+  }
+  CHECK(store_options_from_environment("/a/x://y"));
+  const Environment environment(Environment::Values{{"CUBIST_STORE_BASE", "/one://two"}});
+  CHECK(store_options_from_environment("/r").value().base_roots ==
+        std::vector<std::string>{"/one", "/two"});
+}
+
 TEST_CASE("an entry's path has its digest, and only that name reads back as one") {
   const Sha256Digest digest = cubist::sha256({});
   const std::string path = entry_path("/s", digest);
