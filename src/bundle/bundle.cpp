@@ -12,6 +12,9 @@
 namespace cubist::bundle {
 namespace {
 
+// A release's manifest, but no kernel: below this, asking for pages costs more than it saves.
+constexpr std::uint64_t kWorthPages = 1 << 20;
+
 /// Bytes: a vector or string of them, with room behind for who parses it.
 template <typename Bytes>
 Result<Bytes> read_member(RandomAccess& file, const ZipMember& member) {
@@ -19,7 +22,7 @@ Result<Bytes> read_member(RandomAccess& file, const ZipMember& member) {
   CUBIST_RETURN_IF_ERROR(file.read(member.header_offset, entry));
   Bytes out;
   out.reserve(static_cast<std::size_t>(member.size) + kRoomBehindText);
-  prefault(out.data(), out.capacity());
+  if (member.size >= kWorthPages) prefault(out.data(), out.capacity());
   out.resize(static_cast<std::size_t>(member.size));
   CUBIST_RETURN_IF_ERROR(unpack_member(
       entry, member, {reinterpret_cast<std::uint8_t*>(out.data()), out.size()}, file.name()));
